@@ -1,0 +1,1 @@
+"""Names that jaxlib's compiled code imports by this path. Views only: nothing is defined here."""

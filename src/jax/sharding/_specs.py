@@ -1,0 +1,130 @@
+"""Partition specs: which mesh axes split which dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from jax._base._jaxlib import xla
+
+
+class _Unconstrained:
+    """The marker by which a dimension leaves its partitioning to the compiler."""
+
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+    def __reduce__(self) -> str:
+        return "_UNCONSTRAINED"
+
+
+_UNCONSTRAINED = _Unconstrained()
+
+
+class PartitionSpec:
+    """How each dimension of an array is split over the axes of a mesh.
+
+    One entry per leading dimension: ``None`` (not split), the name of a mesh axis, a tuple of names (split over
+    their product, the first name outermost), or ``PartitionSpec.UNCONSTRAINED`` (the compiler decides). Missing
+    trailing entries mean "not split". ``unreduced`` and ``reduced`` name mesh axes over which the value still has to
+    be, or already has been, summed.
+
+    >>> PartitionSpec("x", None)
+    P('x', None)
+    """
+
+    __slots__ = ("_partitions", "_unreduced", "_reduced", "__weakref__")
+    UNCONSTRAINED = _UNCONSTRAINED
+
+    def __init__(self, *partitions: Any, unreduced: Iterable[str] = (), reduced: Iterable[str] = ()) -> None:
+        self._partitions = xla.canonicalize_partitions(tuple(partitions))
+        self._unreduced = frozenset(unreduced)
+        self._reduced = frozenset(reduced)
+        both = self._unreduced & self._reduced
+        if both:
+            raise ValueError(f"mesh axes {sorted(both)} are given both as unreduced and as reduced")
+
+    @property
+    def partitions(self) -> tuple[Any, ...]:
+        """The entries, one per leading dimension."""
+        return self._partitions
+
+    @property
+    def unreduced(self) -> frozenset[str]:
+        """Mesh axes over which a sum is pending."""
+        return self._unreduced
+
+    @property
+    def reduced(self) -> frozenset[str]:
+        """Mesh axes over which the sum has been taken."""
+        return self._reduced
+
+    def update(self, **kwargs: Any) -> PartitionSpec:
+        """A copy with ``partitions``, ``unreduced`` or ``reduced`` replaced."""
+        partitions = kwargs.pop("partitions", self._partitions)
+        return PartitionSpec(*partitions, unreduced=kwargs.pop("unreduced", self._unreduced),
+                             reduced=kwargs.pop("reduced", self._reduced), **kwargs)
+
+    def index(self, entry: Any) -> int:
+        """Position of the first dimension that has ``entry``."""
+        return self._partitions.index(entry)
+
+    def count(self, entry: Any) -> int:
+        """How many dimensions have ``entry``."""
+        return self._partitions.count(entry)
+
+    def _key(self) -> tuple[Any, ...]:
+        return self._partitions, self._unreduced, self._reduced
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PartitionSpec) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._partitions[i]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._partitions)
+
+    def __add__(self, other: Any) -> PartitionSpec:
+        if isinstance(other, PartitionSpec):
+            return PartitionSpec(*self._partitions, *other._partitions, unreduced=self._unreduced | other._unreduced,
+                                 reduced=self._reduced | other._reduced)
+        if isinstance(other, tuple):
+            return self.update(partitions=(*self._partitions, *other))
+        return NotImplemented
+
+    def __radd__(self, other: Any) -> PartitionSpec:
+        if isinstance(other, tuple):
+            return self.update(partitions=(*other, *self._partitions))
+        return NotImplemented
+
+    def __reduce__(self) -> Any:
+        return _rebuild_spec, self._key()
+
+    def __repr__(self) -> str:
+        inner = repr(self._partitions)[1:-1]
+        for name, axes in (("unreduced", self._unreduced), ("reduced", self._reduced)):
+            if axes:
+                inner += f"{', ' if inner else ''}{name}={{{', '.join(map(repr, sorted(axes)))}}}"
+        return f"P({inner})"
+
+
+def _rebuild_spec(partitions: tuple[Any, ...], unreduced: frozenset[str], reduced: frozenset[str]) -> PartitionSpec:
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+
+
+P = PartitionSpec
+xla.set_pspec_unconstrained(_UNCONSTRAINED)
+
+
+def axes_of(entry: Any) -> tuple[str, ...]:
+    """The mesh axes that one entry of a spec names."""
+    if entry is None or entry is _UNCONSTRAINED:
+        return ()
+    return entry if isinstance(entry, tuple) else (entry,)
