@@ -1,0 +1,1 @@
+"""Paired measurements against a reference implementation: ``python -m benchmarks --help``."""

@@ -1,0 +1,89 @@
+"""Command line: run the paired measurements, print the table, write it as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+
+from benchmarks import runner
+from benchmarks.plan import PROGRAMS, Program
+
+VARIABLE = "FLEETJAX_REFERENCE_PYTHON"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "--reference",
+        metavar="PYTHON",
+        default=os.environ.get(VARIABLE),
+        help=f"interpreter whose environment holds the reference (default: ${VARIABLE})",
+    )
+    parser.add_argument(
+        "--only", metavar="NAME", action="append", help="a measure or program; may be repeated"
+    )
+    parser.add_argument("--skip-heavy", action="store_true", help="leave out what takes minutes")
+    parser.add_argument("--rounds", type=int, help="rounds of each program, instead of its own number")
+    parser.add_argument("--json", type=Path, default=Path("benchmarks/results/latest.json"))
+    parser.add_argument("--list", action="store_true", help="print the names and stop")
+    return parser.parse_args()
+
+
+def _chosen(only: list[str] | None, skip_heavy: bool) -> list[Program]:
+    if only is None:
+        return [p for p in PROGRAMS if not (skip_heavy and p.heavy)]
+    known = {name for p in PROGRAMS for name in _names(p)}
+    unknown = set(only) - known
+    if unknown:
+        sys.exit(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
+    return [p for p in PROGRAMS if _names(p) & set(only)]
+
+
+def _names(program: Program) -> set[str]:
+    return {program.module.rpartition(".")[2], *(m.name for m in program.measures)}
+
+
+def main() -> int:
+    arguments = _arguments()
+    if arguments.list:
+        for program in PROGRAMS:
+            for measure in program.measures:
+                print(f"{program.module.rpartition('.')[2]:20} {measure.name:20} {measure.title}")
+        return 0
+    theirs = runner.reference(arguments.reference) if arguments.reference else None
+    if theirs is None:
+        print(f"no reference: give --reference or ${VARIABLE} (benchmarks/README.md); measuring ours only\n")
+    versions = {i.label: i.versions() for i in (runner.OURS, theirs) if i is not None}
+    for label, found in versions.items():
+        print(f"{label:10} jax {found['jax']}, jaxlib {found['jaxlib']}, Python {found['python']}")
+    if theirs is not None and versions["ours"]["jaxlib"] != versions["reference"]["jaxlib"]:
+        print("warning: different jaxlib versions; ratios of compile and run times mean little")
+    rows, failures = [], []
+    for program in _chosen(arguments.only, arguments.skip_heavy):
+        print(f"... {program.module.rpartition('.')[2]}", file=sys.stderr, flush=True)
+        try:
+            rows += runner.measure(program, runner.OURS, theirs, arguments.rounds or program.rounds)
+        except RuntimeError as error:
+            failures.append(str(error))
+    print("\n" + runner.table(rows))
+    for failure in failures:
+        print("\n" + failure, file=sys.stderr)
+    record = {
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "machine": {"cores": os.cpu_count(), "architecture": platform.machine()},
+        "versions": versions,
+        "rows": [row.as_json() for row in rows],
+    }
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    arguments.json.write_text(json.dumps(record, indent=1) + "\n")
+    print(f"\nwritten to {arguments.json}")
+    return 1 if failures or any(row.verdict == "FAIL" for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""How the measurement programs take and hand over times."""
+
+from __future__ import annotations
+
+import gc
+import json
+import time
+from collections.abc import Callable
+
+
+def best(work: Callable[[], object], repeats: int) -> float:
+    """Seconds of the fastest of several runs: interruptions only ever add time."""
+    fastest = float("inf")
+    for _ in range(repeats):
+        # Collected before and switched off meanwhile: whose garbage a collection clears up is chance.
+        gc.collect()
+        gc.disable()
+        start = time.perf_counter()
+        work()
+        fastest = min(fastest, time.perf_counter() - start)
+        gc.enable()
+    return fastest
+
+
+def per_call(call: Callable[[], object], budget: float = 0.25, repeats: int = 5) -> float:
+    """Seconds of one call, from loops long enough for the clock; results are waited for."""
+    wait = getattr(call(), "block_until_ready", None)
+    if wait is not None:
+        wait()
+    for _ in range(20):
+        call()
+    start = time.perf_counter()
+    for _ in range(10):
+        result = call()
+    _ready(result)
+    count = max(10, int(budget / repeats / max((time.perf_counter() - start) / 10, 1e-9)))
+
+    def loop():
+        result = None
+        for _ in range(count):
+            result = call()
+        _ready(result)
+
+    return best(loop, repeats) / count
+
+
+def _ready(result: object) -> None:
+    if hasattr(result, "block_until_ready"):
+        result.block_until_ready()
+
+
+def report(seconds: dict[str, float]) -> None:
+    """Hand the results to the runner."""
+    print(json.dumps(seconds))

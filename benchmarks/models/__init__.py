@@ -1,0 +1,1 @@
+"""Programs that the measurements run, written in plain jax."""

@@ -1,0 +1,71 @@
+"""What is measured, and the level each ratio (ours / reference) has to reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One row of the table; ``level`` is the largest acceptable ratio, ``None`` where none is set."""
+
+    name: str
+    title: str
+    level: float | None
+
+
+@dataclass(frozen=True)
+class Program:
+    """A measurement program and the measures it reports in one process."""
+
+    module: str
+    measures: tuple[Measure, ...]
+    rounds: int
+    heavy: bool = False
+
+
+PROGRAMS = (
+    Program(
+        "benchmarks.measures.startup",
+        (Measure("import", "import jax, jax.numpy", 0.5),),
+        rounds=7,
+    ),
+    Program(
+        "benchmarks.measures.trace_chain",
+        (
+            Measure("trace_chain", "trace, per operation of a 900-operation jnp chain", 0.25),
+            Measure("make_jaxpr_chain", "the same through make_jaxpr", None),
+        ),
+        rounds=5,
+    ),
+    Program(
+        "benchmarks.measures.trace_transformer",
+        (
+            Measure("trace_transformer", "trace value_and_grad, 24-layer transformer", 0.4),
+            Measure("lower_transformer", "lower it", 0.6),
+        ),
+        rounds=3,
+    ),
+    Program(
+        "benchmarks.measures.dispatch",
+        (
+            Measure("jit_call", "jit call, two 8x8 arguments", 1.05),
+            Measure("eager_add", "eager x + y", 1.05),
+            Measure("eager_sum", "eager jnp.sum(x)", 1.05),
+            Measure("eager_index", "eager x[0]", 0.3),
+            Measure("eager_slice", "eager x[1:3]", 0.3),
+            Measure("eager_set", "eager x.at[0].set(1.)", 0.15),
+            Measure("eager_grad", "eager grad of sum(a * a)", 0.25),
+        ),
+        rounds=5,
+    ),
+    Program(
+        "benchmarks.measures.step_transformer",
+        (
+            Measure("compile_step", "compile, 24-layer transformer step", 0.15),
+            Measure("run_step", "run, 24-layer transformer step", 0.35),
+        ),
+        rounds=1,
+        heavy=True,
+    ),
+)
