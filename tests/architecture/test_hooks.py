@@ -1,7 +1,7 @@
 """Two places where a lower room calls what an upper one put there, and no third.
 
-A hook hides a dependency from the layers, so each is written down here: the function that installs it, and the
-one module that may call that function.
+A hook hides a dependency from the layers, so each is written down here: the function that installs it, and
+the one module that may call that function.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ def test_only_one_module_imports_jaxlib():
     assert not offenders, f"go through {ONLY_DOOR} instead:\n" + "\n".join(offenders)
 
 
-# A module imported inside a function costs a reader the overview that the top of the file gives. Heavy optional
-# dependencies may be imported so; any other import there needs a comment on its line that says why.
+# A module imported inside a function costs a reader the overview that the top of the file gives. Heavy
+# optional dependencies may be imported so; any other import there needs a comment on its line that says why.
 HEAVY = {"scipy", "opt_einsum", "absl", "cloudpickle", "etils"}
 
 
