@@ -1,0 +1,87 @@
+"""NVIDIA GPUs: finding the PJRT plugin without importing it, and starting its client."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import logging
+import os
+from collections.abc import Callable
+from typing import Any
+
+from jax._base import _jaxlib, config
+from jax._base._jaxlib import xla
+
+from . import memory
+
+logger = logging.getLogger("jax.backend")
+_GENERATIONS = (13, 12)
+
+
+def _library(generation: int) -> str | None:
+    """Path of the plugin's shared library, from the package that ships it."""
+    override = os.environ.get("PJRT_NAMES_AND_LIBRARY_PATHS", "")
+    for pair in filter(None, override.split(",")):
+        name, _, path = pair.partition(":")
+        if name == "cuda":
+            return path
+    try:
+        spec = importlib.util.find_spec(f"jax_plugins.xla_cuda{generation}")
+    except ImportError:
+        return None
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        path = os.path.join(folder, "xla_cuda_plugin.so")
+        if os.path.exists(path):
+            return path
+    return None
+
+
+def find() -> Callable[[], Any] | None:
+    """How to make the client, or None when no plugin is installed."""
+    for generation in _GENERATIONS:
+        path = _library(generation)
+        if path is not None:
+            return functools.partial(_make, path, f"jax_cuda{generation}_plugin")
+    return None
+
+
+def options() -> dict[str, Any]:
+    """The client's options: memory, visible devices, number of processes."""
+    found = {"platform_name": "cuda", **memory.client_options()}
+    visible = config.cuda_visible_devices.value
+    if visible not in ("all", "", None):
+        try:
+            found["visible_devices"] = [int(x) for x in str(visible).split(",")]
+        except ValueError:
+            raise ValueError(f"jax_cuda_visible_devices={visible!r} is not a comma-separated list of numbers") from None
+    return found
+
+
+def _make(path: str, kernels: str) -> Any:
+    settings = options()  # first: a bad value must not leave a half-loaded plugin behind
+    if not xla.pjrt_plugin_loaded("cuda"):
+        c_api = xla.load_pjrt_plugin("cuda", path, None)
+        _register_kernels(kernels, c_api)
+    if not xla.pjrt_plugin_initialized("cuda"):
+        xla.initialize_pjrt_plugin("cuda")
+    from .backend import processes
+
+    return xla.get_c_api_client("cuda", settings, processes.client)
+
+
+def _register_kernels(package: str, c_api: Any) -> None:
+    """Makes the custom-call kernels of the plugin's package (linear algebra, PRNG ...) known to XLA."""
+    try:
+        extension = importlib.import_module(f"{package}.cuda_plugin_extension")
+    except ImportError:
+        logger.warning("the package %s is missing: linear algebra and sparse kernels for GPUs are not available. "
+                       "Install it with: pip install %s", package, package.replace("_", "-"))
+        return
+    client = _jaxlib.xla_client
+    client.register_custom_call_handler("CUDA", functools.partial(extension.register_custom_call_target, c_api))
+    client.register_custom_type_handler("CUDA", functools.partial(extension.register_custom_type, c_api))
+    for name, value in extension.ffi_types().items():
+        client.register_custom_type(name, value, platform="CUDA")
+    for name, value in extension.ffi_handlers().items():
+        client.register_custom_call_target(name, value, platform="CUDA", api_version=1)

@@ -1,0 +1,179 @@
+"""Putting values on devices and taking them off again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jax import dtypes
+from jax._base import config
+from jax._base._jaxlib import xla
+from jax._language.avals import typeof
+
+from . import backend
+
+ArrayImpl = xla.ArrayImpl
+DeviceList = xla.DeviceList
+SingleDeviceSharding = xla.SingleDeviceSharding
+_COPY = xla.ArrayCopySemantics.ALWAYS_COPY
+_REUSE = xla.ArrayCopySemantics.REUSE_INPUT
+_DONATE = xla.ArrayCopySemantics.DONATE_INPUT
+_BORROW = xla.HostBufferSemantics.ZERO_COPY
+_READ_NOW = xla.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+
+PutHandler = Callable[[Any, Any, Any, bool], Any]
+
+# How values of a type are put: ``handler(x, aval, sharding, committed) -> array``. Subclasses inherit.
+put_handlers: dict[type, PutHandler] = {}
+
+_INT64 = np.dtype("int64")
+_UINT64 = np.dtype("uint64")
+_INT32 = np.dtype("int32")
+_UINT32 = np.dtype("uint32")
+
+
+def to_device(x: Any, aval: Any = None, placement: Any = None, *, committed: bool | None = None, name: str = "",
+              may_alias: bool = False, donate: bool = False) -> Any:
+    """An array on a device with the value of ``x``.
+
+    Args:
+      x: an array, a NumPy array or scalar, a Python scalar, or anything with a handler in :data:`put_handlers`.
+      aval: abstract value of the result, ``typeof(x)`` by default.
+      placement: a device or sharding; by default where ``x`` already is, else the default device.
+      committed: whether operations must stay on that device; by default when ``placement`` is given, or ``x`` was.
+      name: how ``x`` is called in the error about integers that do not fit.
+      may_alias: whether the result may share memory with a NumPy array, which must then not be written to.
+      donate: whether the memory of ``x``, an array, may be taken over.
+
+    Raises:
+      OverflowError: for integers that do not fit their 32-bit type while 64-bit types are off.
+    """
+    cls = type(x)
+    if cls is ArrayImpl:
+        return _move(x, placement, committed, may_alias, donate)
+    handler = put_handlers.get(cls) or _inherited_handler(cls)
+    sharding = backend.as_sharding(placement)
+    if aval is None:
+        aval = typeof(x)
+    sure = placement is not None if committed is None else committed
+    if handler is not None:
+        return handler(x, aval, sharding, sure)
+    return put_host(host_value(x, aval.dtype, name), aval, sharding, sure, may_alias or cls is not np.ndarray)
+
+
+def _inherited_handler(cls: type) -> PutHandler | None:
+    for base in cls.__mro__[1:]:
+        handler = put_handlers.get(base)
+        if handler is not None:
+            return handler
+    return None
+
+
+def host_value(x: Any, dtype: Any, name: str = "", where: str = "") -> np.ndarray:
+    """``x`` as a NumPy array of ``dtype``, refusing 64-bit integers that a 32-bit ``dtype`` cannot hold."""
+    if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
+        return dtypes.scalar_to_numpy(x, dtype, name=name, where=where)
+    value = np.asarray(x)
+    have = value.dtype
+    if have == dtype:
+        return value
+    if (have == _INT64 or have == _UINT64) and (dtype == _INT32 or dtype == _UINT32):
+        check_range(value, dtype, name, where)
+    return value.astype(dtype)
+
+
+def check_range(value: np.ndarray, dtype: Any, name: str = "", where: str = "") -> None:
+    """Raises OverflowError unless all elements of the integer array ``value`` fit ``dtype``."""
+    if not value.size:
+        return
+    bounds = np.iinfo(dtype)
+    low, high = int(value.min()), int(value.max())
+    if low < bounds.min or high > bounds.max:
+        worst = high if high > bounds.max else low
+        raise OverflowError(dtypes.overflow_message(worst, dtype, name, where))
+
+
+def put_host(value: np.ndarray, aval: Any, sharding: Any, committed: bool, may_alias: bool = False) -> Any:
+    """A NumPy array of the dtype of ``aval`` as an array laid out by ``sharding``.
+
+    The bytes are copied before this returns unless ``may_alias``.
+    """
+    how = _BORROW if may_alias or not value.flags.writeable else _READ_NOW
+    if type(sharding) is SingleDeviceSharding:
+        return xla.batched_device_put(aval, sharding, [value], [sharding._device], committed, False, how)
+    pieces, devices = [], []
+    for device, index in sharding.addressable_devices_indices_map(aval.shape).items():
+        pieces.append(value[index])
+        devices.append(device)
+    return xla.batched_device_put(aval, sharding, pieces, devices, committed, False, how)
+
+
+def _move(x: Any, placement: Any, committed: bool | None, may_alias: bool, donate: bool) -> Any:
+    """An existing array at another place, or itself."""
+    if placement is None:
+        if committed is None or committed == x._committed:
+            return x
+        return recommit(x, committed)
+    sharding = backend.as_sharding(placement)
+    sure = True if committed is None else committed
+    have = x.sharding
+    if have is sharding or have == sharding:
+        return x if x._committed == sure else recommit(x, sure)
+    x._check_alive()
+    if len(have._device_assignment) == 1 and len(sharding._device_assignment) == 1:
+        how = _DONATE if donate else _REUSE
+        target = [DeviceList(sharding._device_assignment)]
+        moved = xla.batched_copy_array_to_devices_with_sharding([x], target, [sharding], [how])[0]
+        return moved if moved._committed == sure else recommit(moved, sure)
+    if have.is_equivalent_to(sharding, x.ndim):
+        return ArrayImpl(x.aval, sharding, x._arrays, sure, True)
+    # Between different partitionings: through the host. Programs reshard on the devices; this is for set-up.
+    return put_host(to_host(x), x.aval, sharding, sure, may_alias=True)
+
+
+def recommit(x: Any, committed: bool) -> Any:
+    """The same buffers, (not) tied to their devices."""
+    return ArrayImpl(x.aval, x.sharding, x._arrays, committed, True)
+
+
+def with_aval(x: Any, aval: Any) -> Any:
+    """The same buffers under another abstract value of equal shape and dtype (weak or strong type)."""
+    return x if x.aval is aval else x._rewrap_with_aval_and_sharding(aval, x.sharding)
+
+
+def copy(x: Any) -> Any:
+    """A copy of an array, in memory of its own."""
+    x._check_alive()
+    sharding = x.sharding
+    target = [DeviceList(sharding._device_assignment)]
+    made = xla.batched_copy_array_to_devices_with_sharding([x], target, [sharding], [_COPY])[0]
+    return made if made._committed == x._committed else recommit(made, x._committed)
+
+
+def to_host(x: Any) -> np.ndarray:
+    """The value of an array as a NumPy array, read-only and shared with the device where that is possible."""
+    return x._value
+
+
+# --- what the compiled call path asks for -----------------------------------------------------------------------------
+
+
+def shard_arg_fallback(x: Any, sharding: Any, layout: Any = None) -> Any:
+    """Puts one argument that jaxlib's compiled call path does not handle itself."""
+    return to_device(x, None, sharding, committed=True)
+
+
+def holds_narrowed_integers(x: Any) -> bool:
+    """Whether ``x`` is a NumPy integer that will be a 32-bit one on the device.
+
+    jaxlib's compiled call path narrows 64-bit NumPy integers without looking at their values, and takes 32- and
+    64-bit ones for the same signature. Calls with such arguments must therefore keep coming through Python.
+    """
+    if config.enable_x64.value:
+        return False
+    dtype = getattr(x, "dtype", None)
+    if dtype is None or not isinstance(x, (np.ndarray, np.generic)):
+        return False
+    return dtype.kind in "iu" and dtype.itemsize >= 4
