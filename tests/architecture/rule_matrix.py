@@ -25,12 +25,12 @@ def rules_of(primitive) -> dict[str, bool]:
     """Which of the rules the primitive has."""
     from jax._language import rules
     from jax._language.primitive import Primitive
-    from jax._lowering.rules import has_lowering
+    from jax._lowering.rules import elementwise_ops, lowerings, platform_lowerings
 
     unset = Primitive._no_abstract_eval
     return {
         "abstract": getattr(primitive.abstract_eval, "__func__", None) is not unset,
-        "lowering": has_lowering(primitive),
+        "lowering": any(primitive in t for t in (lowerings, elementwise_ops, *platform_lowerings.values())),
         "jvp": primitive in rules.primitive_jvps or primitive in rules.primitive_linearizations,
         "transpose": primitive in rules.primitive_transposes,
         "batching": primitive in rules.primitive_batchers or primitive in rules.fancy_primitive_batchers,
