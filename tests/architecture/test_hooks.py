@@ -48,7 +48,8 @@ def test_each_hook_is_installed_by_its_one_room():
 def test_bottom_trace_is_in_place_after_import(run_python):
     source = """
 import jax
-from jax._language.trace import current_trace
-print(type(current_trace.get()).__module__)
+from jax._language.trace import bottom, current_trace
+assert current_trace.get() is bottom
+print(bottom.process.__module__)
 """
     assert run_python(source).stdout.strip() == "jax._dispatch.eager"
