@@ -1,0 +1,203 @@
+"""From a StableHLO module to an executable that is loaded on devices."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from jax._base import _jaxlib, config
+from jax._base._jaxlib import xla
+
+logger = logging.getLogger("jax.compile")
+
+# Options of the compiler itself, as against those XLA knows as flags: name -> how it is set.
+_BUILD_OPTIONS = ("exec_time_optimization_effort", "memory_fitting_effort", "optimization_level",
+                  "memory_fitting_level")
+
+
+class ExecutableCache(Protocol):
+    """A store of compiled programs that outlives the process."""
+
+    def lookup(self, module: Any, devices: Sequence[Any], options: Any) -> Any:
+        """The loaded executable, or None."""
+
+    def store(self, module: Any, devices: Sequence[Any], options: Any, loaded: Any, seconds: float) -> None:
+        """Keeps what took ``seconds`` to compile."""
+
+
+# The persistent cache, when there is one.
+persistent_cache: ExecutableCache | None = None
+
+
+def compile_options(devices: Sequence[Any], *, num_replicas: int = 1, num_partitions: int = 1,
+                    compiler_options: Mapping[str, Any] | None = None, propagate_to_outputs: Any = False,
+                    propagate_to_parameters: Any = False) -> Any:
+    """XLA's options for a program on ``devices``, in the order of replicas and then partitions."""
+    options = xla.CompileOptions()
+    options.num_replicas = num_replicas
+    options.num_partitions = num_partitions
+    grid = np.array([d.id for d in devices], dtype=np.int32).reshape(num_replicas, num_partitions)
+    assignment = xla.DeviceAssignment.create(grid)
+    options.device_assignment = assignment
+    build = options.executable_build_options
+    build.num_replicas = num_replicas
+    build.num_partitions = num_partitions
+    build.device_assignment = assignment
+    spread = num_partitions > 1
+    build.use_spmd_partitioning = spread
+    build.use_shardy_partitioner = spread and config.use_shardy_partitioner.value
+    if propagate_to_outputs is not False:
+        build.allow_spmd_sharding_propagation_to_output = propagate_to_outputs
+    if propagate_to_parameters is not False:
+        build.allow_spmd_sharding_propagation_to_parameters = propagate_to_parameters
+    _apply_config(options, build)
+    overrides = _split_options(build, compiler_options or {})
+    if overrides:
+        options.env_option_overrides = overrides
+    return options
+
+
+def _apply_config(options: Any, build: Any) -> None:
+    if config.disable_most_optimizations.value:
+        debug = build.debug_options
+        debug.xla_backend_optimization_level = 0
+        debug.xla_llvm_disable_expensive_passes = True
+        debug.xla_test_all_input_layouts = False
+    profile = config.xla_profile_version.value
+    if profile:
+        options.profile_version = profile
+    for name in ("optimization_level", "memory_fitting_level"):
+        level = getattr(config, name).value
+        if level not in (None, "UNKNOWN"):
+            _set_level(build, name, level)
+
+
+def _set_level(build: Any, name: str, level: Any) -> None:
+    """Sets one of XLA's effort levels, given as ``"O0"`` .. ``"O3"`` or as a number."""
+    text = str(level).upper()
+    number = int(text[1:]) if text.startswith("O") and text[1:].isdigit() else int(text)
+    # On the wire the levels are 0 for "unknown" and 10 + n, in steps of ten, for O(n).
+    before = getattr(build, name)
+    setattr(build, name, type(before)((number + 1) * 10))
+
+
+def _split_options(build: Any, given: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Applies what belongs to the build and returns the rest: overrides of XLA's flags."""
+    overrides = []
+    for name, value in given.items():
+        if not isinstance(name, str):
+            raise TypeError(f"compiler options are named by strings, not by {name!r}")
+        if name in _BUILD_OPTIONS and hasattr(build, name):
+            if name.endswith("_level"):
+                _set_level(build, name, value)
+            else:
+                setattr(build, name, float(value))
+        elif isinstance(value, (str, bool, int, float)):
+            overrides.append((name, value))
+        elif isinstance(value, (np.bool_, np.integer, np.floating)):
+            overrides.append((name, value.item()))
+        else:
+            raise TypeError(f"the compiler option {name} has the value {value!r} of type {type(value).__name__}; "
+                            "options are strings, booleans, integers or floats")
+    return overrides
+
+
+def compile_module(module: Any, devices: Sequence[Any], *, num_replicas: int = 1, num_partitions: int = 1,
+                   compiler_options: Mapping[str, Any] | None = None, host_callbacks: Sequence[Any] = (),
+                   options: Any = None, name: str = "") -> Any:
+    """Compiles a StableHLO module for ``devices`` and loads it there.
+
+    Args:
+      module: an MLIR module, its text, or its bytecode.
+      devices: one device per partition.
+      compiler_options: XLA's own options by name, values as XLA has them.
+      host_callbacks: what the program calls back on the host.
+      options: ready :func:`compile_options`, instead of the arguments above.
+      name: of the program, for messages.
+
+    Returns:
+      jaxlib's loaded executable.
+
+    Raises:
+      ValueError: for options that XLA does not know or cannot take.
+      JaxRuntimeError: when XLA fails.
+    """
+    if options is None:
+        options = compile_options(devices, num_replicas=num_replicas, num_partitions=num_partitions,
+                                  compiler_options=compiler_options)
+    store = persistent_cache if not host_callbacks else None
+    if store is not None:
+        found = store.lookup(module, devices, options)
+        if found is not None:
+            return found
+    client = devices[0].client
+    begin = time.perf_counter()
+    try:
+        if host_callbacks:
+            loaded = client.compile_and_load(module, xla.DeviceList(tuple(devices)), options, list(host_callbacks))
+        else:
+            loaded = client.compile_and_load(module, xla.DeviceList(tuple(devices)), options)
+    except xla.JaxRuntimeError as e:
+        better = _explain(e, compiler_options, name)
+        if better is None:
+            raise
+        raise better from e
+    seconds = time.perf_counter() - begin
+    logger.log(logging.WARNING if config.log_compiles.value else logging.DEBUG,
+               "compiled %s for %s in %.3f s", name or "a program", client.platform, seconds)
+    if store is not None:
+        store.store(module, devices, options, loaded, seconds)
+    return loaded
+
+
+def _explain(error: Exception, given: Mapping[str, Any] | None, name: str) -> Exception | None:
+    """A clearer error for what can be told from XLA's message, or None."""
+    text = str(error)
+    at = f" (compiling {name})" if name else ""
+    if "No such compile option" in text and given:
+        unknown = [k for k in given if f"'{k}'" in text]
+        known = [n for n in dir(xla.DebugOptions) if n.startswith("xla_")]
+        near = difflib.get_close_matches(unknown[0], known, n=1) if unknown else []
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        return ValueError(f"XLA has no compiler option {unknown[0] if unknown else text!r}{at}.{hint}")
+    if "While setting option" in text and given:
+        return ValueError(f"a compiler option has a value that XLA cannot take{at}: {text.split(': ', 1)[-1]}")
+    return None
+
+
+def compiled_text(loaded: Any) -> str:
+    """The optimised program in HLO text."""
+    return "\n\n".join(m.to_string() for m in loaded.hlo_modules())
+
+
+def cost_analysis(loaded: Any) -> dict[str, Any]:
+    """XLA's estimates for the program: floating-point operations, bytes accessed ..."""
+    return loaded.cost_analysis()
+
+
+def memory_analysis(loaded: Any) -> Any:
+    """Sizes of the program's arguments, results, temporaries and code, in bytes; None where XLA has none."""
+    try:
+        return loaded.get_compiled_memory_stats()
+    except xla.JaxRuntimeError:
+        return None
+
+
+def serialize(loaded: Any) -> bytes:
+    """The executable as bytes, for :func:`deserialize` with the same version of jaxlib on equal devices."""
+    return loaded.serialize()
+
+
+def deserialize(data: bytes, devices: Sequence[Any], options: Any = None) -> Any:
+    """An executable from :func:`serialize`, loaded on ``devices``."""
+    return devices[0].client.deserialize_executable(data, xla.DeviceList(tuple(devices)), options)
+
+
+def hlo_module_from_text(text: str) -> Any:
+    """Parses HLO text."""
+    return _jaxlib.hlo.hlo_module_from_text(text)

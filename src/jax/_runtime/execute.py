@@ -1,0 +1,245 @@
+"""Running compiled programs: arguments in, arrays out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jax import dtypes
+from jax._base import config
+from jax._base._jaxlib import jaxlib_version, xla
+from jax._language.avals import ShapedArray, physical_aval
+
+from . import array, backend, transfer
+
+ArrayImpl = xla.ArrayImpl
+_SKIP_CHECKS = {"_skip_checks": True} if jaxlib_version < (0, 11) else {}
+
+
+def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
+    """jaxlib's object that makes a ``jax.Array`` of a program's output."""
+    dtype = getattr(aval, "dtype", None)
+    if isinstance(dtype, dtypes.ExtendedDType):
+        return xla.array_result_handler(physical_aval(aval), sharding, committed, **_SKIP_CHECKS).wrap(dtype.wrap)
+    return xla.array_result_handler(aval, sharding, committed, **_SKIP_CHECKS)
+
+
+class Executable:
+    """A compiled program with what is needed to call it.
+
+    Args:
+      loaded: jaxlib's loaded executable.
+      in_avals: abstract values of the arguments of :meth:`call`.
+      out_avals: abstract values of the results.
+      in_shardings: one per *kept* argument; by default that of the single device the program is for.
+      out_shardings: one per result; the same default.
+      kept: for each argument, whether the program takes it (unused ones are dropped when it was lowered).
+      consts: arrays that the program takes before the arguments (large constants of the traced function).
+      donated: positions of arguments whose memory the program takes over.
+      ordered_effects: effects whose tokens the program takes first and returns first.
+      has_unordered_effects: whether the program has effects that a barrier must wait for.
+      keepalive: objects that must live as long as the program (host callbacks).
+      arg_names: what to call the arguments in messages.
+      name: of the program.
+    """
+
+    __slots__ = ("loaded", "in_avals", "out_avals", "in_shardings", "out_shardings", "kept", "consts", "donated",
+                 "ordered_effects", "has_unordered_effects", "keepalive", "arg_names", "name", "device", "_handlers",
+                 "_plain", "_kept_positions", "__weakref__")
+
+    def __init__(self, loaded: Any, *, in_avals: Sequence[Any], out_avals: Sequence[Any], in_shardings: Any = None,
+                 out_shardings: Any = None, kept: Sequence[bool] | None = None, consts: Sequence[Any] = (),
+                 donated: Sequence[int] = (), ordered_effects: Sequence[Any] = (),
+                 has_unordered_effects: bool = False, keepalive: Any = None,
+                 arg_names: Sequence[str] | None = None, name: str = "") -> None:
+        self.loaded = loaded
+        self.in_avals = tuple(in_avals)
+        self.out_avals = tuple(out_avals)
+        self.kept = tuple(kept) if kept is not None else (True,) * len(self.in_avals)
+        self._kept_positions = tuple(i for i, k in enumerate(self.kept) if k)
+        self.device = loaded.local_devices()[0]
+        here = backend.device_sharding(self.device)
+        self.in_shardings = tuple(in_shardings) if in_shardings is not None else (here,) * len(self._kept_positions)
+        self.out_shardings = tuple(out_shardings) if out_shardings is not None else (here,) * len(self.out_avals)
+        self.consts = [transfer.to_device(c, None, here, committed=False) for c in consts]
+        self.donated = frozenset(donated)
+        self.ordered_effects = tuple(ordered_effects)
+        self.has_unordered_effects = has_unordered_effects
+        self.keepalive = keepalive
+        self.arg_names = tuple(arg_names) if arg_names is not None else None
+        self.name = name
+        self._handlers: list[Any] = [None, None]
+        self._plain = not (self.ordered_effects or has_unordered_effects)
+
+    # --- calling ------------------------------------------------------------------------------------------------------
+
+    def call(self, args: Sequence[Any], committed: bool | None = None) -> list[Any]:
+        """Runs the program.
+
+        Args:
+          args: one value per argument (unused ones too): arrays, NumPy arrays or scalars.
+          committed: whether the results are tied to their devices; by default when an argument is.
+
+        Returns:
+          The results as a list of arrays. They may still be being computed.
+
+        Raises:
+          RuntimeError: when an argument has been deleted or donated.
+        """
+        if committed is None:
+            committed = any(type(x) is ArrayImpl and x._committed for x in args)
+        inputs = self.prepare(args)
+        try:
+            if self._plain:
+                return self.loaded.execute_sharded(inputs).consume_with_handlers(self.handlers(committed))
+            return self._call_with_effects(inputs, committed)
+        except (xla.JaxRuntimeError, ValueError):
+            for x in inputs:
+                x._check_alive()
+            raise
+
+    __call__ = call
+
+    def prepare(self, args: Sequence[Any]) -> list[Any]:
+        """Constants and kept arguments as arrays where the program wants them."""
+        inputs = list(self.consts)
+        for position, sharding in zip(self._kept_positions, self.in_shardings, strict=True):
+            x = args[position]
+            if type(x) is ArrayImpl:
+                have = x._sharding
+                if have is sharding or have == sharding:
+                    inputs.append(x)
+                    continue
+                x._check_alive()
+            inputs.append(self._place(x, position, sharding))
+        return inputs
+
+    def _place(self, x: Any, position: int, sharding: Any) -> Any:
+        name = self.arg_names[position] if self.arg_names is not None else ""
+        placed = transfer.to_device(x, self.in_avals[position], sharding, committed=True, name=name)
+        if type(placed) is not ArrayImpl:  # extended dtypes: the program takes what carries them
+            placed = placed.aval.dtype.unwrap(placed)
+        return placed
+
+    def handlers(self, committed: bool) -> list[Any]:
+        """Result handlers, made once for each kind of commitment."""
+        found = self._handlers[committed]
+        if found is None:
+            found = self._handlers[committed] = [
+                result_handler(a, s, committed) for a, s in zip(self.out_avals, self.out_shardings, strict=True)]
+        return found
+
+    def _call_with_effects(self, inputs: list[Any], committed: bool) -> list[Any]:
+        n = len(self.ordered_effects)
+        with tokens.lock if n else _no_lock:
+            leading = [tokens.get(e, self.in_token_sharding()) for e in self.ordered_effects]
+            results = self.loaded.execute_sharded([*leading, *inputs], with_tokens=self.has_unordered_effects)
+            handlers = [result_handler(token_aval, self.in_token_sharding(), False) for _ in range(n)]
+            outs = results.consume_with_handlers([*handlers, *self.handlers(committed)])
+            for effect, token in zip(self.ordered_effects, outs[:n], strict=True):
+                tokens.current[effect] = token
+        if self.has_unordered_effects:
+            tokens.pending[self.device] = results.consume_token()
+        return outs[n:]
+
+    def in_token_sharding(self) -> Any:
+        """Where the tokens of ordered effects live."""
+        return backend.device_sharding(self.device)
+
+    # --- what others ask ----------------------------------------------------------------------------------------------
+
+    def fastpath_record(self, out_tree: Any, committed: bool) -> Any:
+        """What jaxlib's compiled call path needs to run the program itself, or None when it cannot."""
+        from . import fastpath  # the record's class is defined beside its only other user
+
+        return fastpath.record(self, out_tree, committed)
+
+    def check_avals(self, avals: Sequence[Any]) -> None:
+        """Raises TypeError unless arguments of these types can be passed."""
+        if len(avals) != len(self.in_avals):
+            raise TypeError(f"{self.name or 'the compiled function'} takes {len(self.in_avals)} arrays, "
+                            f"and {len(avals)} were given")
+        for i, (have, want) in enumerate(zip(avals, self.in_avals, strict=True)):
+            if have.shape != want.shape or have.dtype != want.dtype:
+                name = self.arg_names[i] if self.arg_names is not None else f"number {i}"
+                raise TypeError(f"{self.name or 'the compiled function'} was compiled for an argument {name} of type "
+                                f"{want.str_short()}, and {have.str_short()} was given. Compiled functions take only "
+                                "the types they were compiled for: convert the argument, or call the jitted function.")
+
+
+# --- effects ---------------------------------------------------------------------------------------------------------
+
+token_aval = ShapedArray((0,), np.dtype(bool))
+
+
+class Tokens:
+    """The last token of every ordered effect, and what unordered effects are still running."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.current: dict[Any, Any] = {}
+        self.pending: dict[Any, Any] = {}
+
+    def get(self, effect: Any, sharding: Any) -> Any:
+        """The token that the next program with ``effect`` takes."""
+        token = self.current.get(effect)
+        if token is None:
+            token = transfer.put_host(np.zeros((0,), bool), token_aval, sharding, False, may_alias=True)
+        elif token._sharding != sharding:
+            token.block_until_ready()
+            token = transfer.to_device(token, None, sharding, committed=False)
+        return token
+
+    def barrier(self) -> None:
+        """Waits for all effects of programs that have been started, and reports their errors."""
+        with self.lock:
+            current, self.current = self.current, {}
+            pending, self.pending = self.pending, {}
+        for token in (*current.values(), *pending.values()):
+            token.block_until_ready()
+
+    def clear(self) -> None:
+        """Forgets all tokens."""
+        with self.lock:
+            self.current.clear()
+            self.pending.clear()
+
+
+class _NoLock:
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exc: Any) -> None:
+        return None
+
+
+_no_lock = _NoLock()
+tokens = Tokens()
+backend.on_clear(tokens.clear)
+
+
+def effects_barrier() -> None:
+    """Waits until the effects (callbacks, prints) of all programs started so far have happened."""
+    tokens.barrier()
+
+
+def block_until_ready(arrays: Sequence[Any]) -> None:
+    """Waits until every array of ``arrays`` has been computed; values of other kinds are passed over."""
+    waiting = [x for x in arrays if type(x) is ArrayImpl]
+    for x in waiting:
+        if x.is_deleted():
+            raise RuntimeError(array.gone_message(x))
+    xla.batched_block_until_ready(waiting)
+    for x in arrays:
+        if type(x) is not ArrayImpl:
+            wait = getattr(x, "block_until_ready", None)
+            if wait is not None:
+                wait()
+
+
+def no_execution_requested() -> bool:
+    """Whether ``jax_no_execution`` forbids running programs in this thread."""
+    return bool(config.no_execution.value)

@@ -1,0 +1,116 @@
+"""Calls that stay in jaxlib's compiled code: the C++ cache in front of a jitted function.
+
+``make_callable`` wraps a function ``cache_miss(*args, **kwargs)`` that is asked when the C++ cache knows no program
+for the types, placements, static values and configuration of the arguments. It answers with a tuple made by
+``answer``: the results, and a record by which the next call of the same kind runs without Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from jax._base import config
+from jax._base._jaxlib import pytree, xla
+
+from . import transfer
+from .execute import Executable
+
+ArrayImpl = xla.ArrayImpl
+
+
+class Record(NamedTuple):
+    """What the C++ cache keeps for one signature. It reads these attributes by name, and insists on a tuple.
+
+    ``kept_var_bitvec`` covers the constants and then all arguments; the ``in_*`` fields cover the constants and then
+    the kept arguments.
+    """
+
+    xla_executable: Any
+    out_pytree_def: Any
+    in_shardings: Sequence[Any]
+    out_shardings: Sequence[Any]
+    out_avals: Sequence[Any]
+    out_committed: Sequence[bool]
+    kept_var_bitvec: Sequence[bool]
+    in_device_local_layouts: Sequence[Any]
+    const_args: Sequence[Any]
+
+
+def record(executable: Executable, out_tree: Any, committed: bool) -> Record | None:
+    """The record for an executable, or None when calls to it must go through Python."""
+    if executable.ordered_effects or executable.has_unordered_effects or executable.keepalive:
+        return None
+    for aval in executable.out_avals:
+        # Results of extended dtypes are wrapped in Python.
+        if not hasattr(aval, "dtype") or not hasattr(aval.dtype, "itemsize") or hasattr(aval.dtype, "wrap"):
+            return None
+    consts = executable.consts
+    n = len(executable.out_avals)
+    here = executable.in_token_sharding()
+    shardings = [*(here for _ in consts), *executable.in_shardings]
+    return Record(
+        xla_executable=executable.loaded,
+        out_pytree_def=out_tree,
+        in_shardings=shardings,
+        out_shardings=list(executable.out_shardings),
+        out_avals=list(executable.out_avals),
+        out_committed=[committed] * n,
+        kept_var_bitvec=[*(True for _ in consts), *executable.kept],
+        in_device_local_layouts=[None] * len(shardings),
+        const_args=consts,
+    )
+
+
+def may_stay_in_cpp(flat_args: Sequence[Any]) -> bool:
+    """Whether calls with arguments of these types can be left to C++.
+
+    No, if one is an object that C++ does not know (typed keys, references, ``__jax_array__``), or a NumPy integer
+    whose range has to be checked.
+    """
+    for x in flat_args:
+        cls = type(x)
+        if cls is ArrayImpl or cls is float or cls is int or cls is bool or cls is complex:
+            continue
+        if isinstance(x, xla.Array) or cls in transfer.put_handlers or transfer.holds_narrowed_integers(x):
+            return False
+        if not hasattr(x, "dtype") and not isinstance(x, (int, float, complex)):
+            return False
+    return True
+
+
+def answer(out: Any, executable: Executable | None = None, out_tree: Any = None, flat_args: Sequence[Any] = (),
+           committed: bool = False, forget: bool = False) -> tuple[Any, Record | None, bool]:
+    """What ``cache_miss`` returns: ``(result, record or None, whether to forget this signature)``.
+
+    Args:
+      out: the result of the call, a tree.
+      executable: the program that was run, when it may be run again without Python.
+      out_tree: tree definition of the result.
+      flat_args: the leaves of the dynamic arguments, in order.
+      committed: whether the results are tied to their devices.
+      forget: keep nothing for this signature, so that not even its absence is remembered.
+    """
+    if executable is None or config.debug_nans.value or config.debug_infs.value or not may_stay_in_cpp(flat_args):
+        return out, None, forget
+    return out, record(executable, out_tree, committed), forget
+
+
+def make_callable(name: str, fun: Callable[..., Any], cache_miss: Callable[..., tuple[Any, Any, bool]], *,
+                  static_argnums: Sequence[int] = (), static_argnames: Sequence[str] = (),
+                  cache_key: Any = None, registry: Any = None) -> Any:
+    """The jitted function that users call: jaxlib's ``PjitFunction``.
+
+    Args:
+      name: shown in its repr and in profiles.
+      fun: the Python function; the C++ cache entries live as long as it does.
+      cache_miss: see the module's text. It gets the arguments of the call, static ones included.
+      static_argnums: non-negative positions of static arguments.
+      static_argnames: names of static arguments.
+      cache_key: hashable; functions with equal ``fun`` and ``cache_key`` share entries. By default none are shared.
+      registry: of pytree node types; the default one if None.
+    """
+    key = object() if cache_key is None else cache_key
+    tree_registry = pytree.default_registry() if registry is None else registry
+    return xla.pjit(name, fun, cache_miss, list(static_argnums), list(static_argnames), key, tree_registry,
+                    transfer.shard_arg_fallback)
