@@ -1,20 +1,38 @@
 """The one door to jaxlib.
 
 No other module imports jaxlib, and every difference between the supported versions (0.10.2 .. 0.11.x) is
-settled here. Importing this module loads the compiler's shared library and nothing else: the MLIR bindings, the
-profiler and the custom-call kernels are attributes that load on first use (PEP 562) and then stay in globals.
+settled here. Importing this module loads the compiler's shared library and little else: the MLIR bindings,
+the profiler and the custom-call kernels are attributes that load on first use (PEP 562) and then stay.
+
+What the C++ side has to be told before it works, and who tells it:
+
+- ``jax_jit.set_enable_x64_state``, ``set_disable_jit_state``, ``set_post_hook_state``: ``_base.config``;
+- ``xla.set_tracer_class``: the module of the Tracer class; ``xla.set_pspec_unconstrained``: the one of
+  PartitionSpec;
+- ``xla.set_valid_dtypes`` (a set), ``xla.set_invalid_input_exception`` (a class) and, for each type that
+  arguments may have, ``xla.register_canonicalize_value_handler(type, function or None)``: before
+  ``xla.canonicalize_value`` is called;
+- ``xla.set_typed_{int,float,complex,ndarray}_type``: only if scalars with a dtype of their own are passed to
+  the runtime.
+
+``xla.pjit`` needs none but the first line. The Python function it calls on a miss returns
+``(outputs, FastPath(...) or None, False)``; after None, calls with the same key always go to Python.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import threading
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-from jaxlib import _jax as xla
-from jaxlib import weakref_lru_cache as _weakref_caches
-from jaxlib.version import __version__ as jaxlib_version_string
+# The C++ logger reads this once, while it loads. Its "info" level tells of every client that is made.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+from jaxlib import _jax as xla  # noqa: E402
+from jaxlib import weakref_lru_cache as _weakref_caches  # noqa: E402
+from jaxlib.version import __version__ as jaxlib_version_string  # noqa: E402
 
 
 def _version_numbers(text: str) -> tuple[int, ...]:
@@ -55,12 +73,32 @@ PjitFunction = xla.PjitFunction
 RuntimeTracebackMode = xla.RuntimeTracebackMode
 Sharding = xla.Sharding
 Traceback = xla.Traceback
+TracebackScope = xla.TracebackScope
 
 weakref_lru_cache = _weakref_caches.weakref_lru_cache
 multi_weakref_lru_cache = _weakref_caches.multi_weakref_lru_cache
 
 # Every equation carries the Python stack that made it; jaxlib returns None instead unless this is on.
 xla.set_tracebacks_enabled(True)
+
+
+class FastPath(NamedTuple):
+    """What jaxlib's compiled-call cache keeps of a call, to run the next one without Python.
+
+    It reads these attributes and insists on a tuple. Lists have one entry per argument (``in_*``,
+    ``kept_var_bitvec``) or per flat result (``out_*``).
+    """
+
+    xla_executable: Any
+    out_pytree_def: Any
+    in_shardings: list[Any]
+    out_shardings: list[Any]
+    out_avals: list[Any]
+    out_committed: list[bool]
+    kept_var_bitvec: list[bool]
+    in_device_local_layouts: list[Any]
+    const_args: list[Any]
+
 
 _LAZY_MODULES = {
     "xla_client": "jaxlib.xla_client",
@@ -128,7 +166,7 @@ def optional_module(name: str) -> ModuleType | None:
         return None
 
 
-# --- MLIR contexts ---------------------------------------------------------------------------------------------
+# --- MLIR contexts ------------------------------------------------------------------------------------------
 
 _registry_lock = threading.Lock()
 _registry: Any = None

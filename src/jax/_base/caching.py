@@ -1,8 +1,8 @@
 """Every cache of the library is made or registered here, so that one call can empty them all.
 
-``cache`` memoises on hashable arguments, ``weak_cache`` additionally holds its first argument (a user's function,
-usually) weakly: when the function dies, its entries go. What configuration a cached result depends on is said
-where the cache is made, by ``context``.
+``cache`` memoises on hashable arguments; ``weak_cache`` holds its first argument (a user's function, usually)
+weakly: when the function dies, its entries go. What configuration a cached result depends on is said where the
+cache is made, by ``context``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from jax._base._jaxlib import trace_context, weakref_lru_cache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Caches made for a while (inside a function) leave the registry when they die.
+# Weak, so that caches made inside functions leave the registry when they die.
 _caches: weakref.WeakSet[Any] = weakref.WeakSet()
+_names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 _clearers: dict[str, Callable[[], Any]] = {}
 
 
@@ -26,7 +27,9 @@ def no_context() -> None:
     return None
 
 
-def cache(fun: F | None = None, *, maxsize: int | None = None, context: Callable[[], Hashable] | None = None) -> F:
+def cache(
+    fun: F | None = None, *, maxsize: int | None = None, context: Callable[[], Hashable] | None = None
+) -> F:
     """Memoise ``fun`` on its (hashable) arguments; usable bare or with keywords.
 
     ``context()`` joins the key: pass ``trace_context`` when the result depends on options.
@@ -70,8 +73,9 @@ def weak_cache(
             weak_cache, context=context, maxsize=maxsize, explain=explain
         )
     cached = weakref_lru_cache(context, fun, maxsize, explain)
-    register_cache(cached.cache_clear, name=_name_of(fun))
-    return cached
+    _caches.add(cached)
+    _names[cached] = _name_of(fun)
+    return cached  # type: ignore[return-value]
 
 
 def register_cache(clear: Callable[[], Any], *, name: str) -> None:
@@ -85,7 +89,7 @@ def register_cache(clear: Callable[[], Any], *, name: str) -> None:
 
 def cache_names() -> list[str]:
     """Names of the registered caches, for tests and diagnostics."""
-    return sorted([*_clearers, *(_name_of(cached) for cached in _caches)])
+    return sorted([*_clearers, *(_names.get(cached) or _name_of(cached) for cached in _caches)])
 
 
 def clear_caches() -> None:
@@ -100,4 +104,12 @@ def _name_of(fun: Any) -> str:
     return f"{getattr(fun, '__module__', '?')}.{getattr(fun, '__qualname__', type(fun).__name__)}"
 
 
-__all__ = ["cache", "cache_names", "clear_caches", "no_context", "register_cache", "trace_context", "weak_cache"]
+__all__ = [
+    "cache",
+    "cache_names",
+    "clear_caches",
+    "no_context",
+    "register_cache",
+    "trace_context",
+    "weak_cache",
+]

@@ -112,7 +112,7 @@ class JaxConfig:
             f"environment: {' or '.join(option.env)}; set per {scope}."
         )
 
-    # --- absl ----------------------------------------------------------------------------------------------------
+    # --- absl -----------------------------------------------------------------------------------------------
 
     def config_with_absl(self) -> None:
         """Define every option as an absl flag, to be parsed by the program's own ``absl.app.run``.

@@ -63,7 +63,7 @@ xla_profile_version = _o.declare(
     traced=True,
 )
 
-# --- the persistent cache ---------------------------------------------------------------------------------------
+# --- the persistent cache -----------------------------------------------------------------------------------
 
 enable_compilation_cache = _o.declare(
     "jax_enable_compilation_cache",
@@ -117,7 +117,8 @@ persistent_cache_enable_xla_caches = _o.declare(
     "jax_persistent_cache_enable_xla_caches",
     "xla_gpu_per_fusion_autotune_cache_dir",
     _o.optional(_o.STR),
-    "Which of XLA's own caches go into the same directory: 'all', 'none', or names of XLA flags, comma-separated.",
+    "Which of XLA's own caches go into the same directory: 'all', 'none', or names of XLA flags, "
+    "comma-separated.",
 )
 raise_persistent_cache_errors = _o.declare(
     "jax_raise_persistent_cache_errors",
@@ -129,8 +130,8 @@ remove_custom_partitioning_ptr_from_cache_key = _o.declare(
     "jax_remove_custom_partitioning_ptr_from_cache_key",
     False,
     _o.BOOL,
-    "Leave the addresses of custom_partitioning callbacks out of the key, so that such programs are found again "
-    "by other processes.",
+    "Leave the addresses of custom_partitioning callbacks out of the key, so that such programs are found "
+    "again by other processes.",
 )
 share_binary_between_hosts = _o.declare(
     "jax_share_binary_between_hosts",
@@ -145,7 +146,7 @@ share_binary_between_hosts_timeout_ms = _o.declare(
     "How long the others wait for it, in milliseconds.",
 )
 
-# --- profile-guided scheduling ----------------------------------------------------------------------------------
+# --- profile-guided scheduling ------------------------------------------------------------------------------
 
 enable_pgle = _o.declare(
     "jax_enable_pgle",
@@ -161,7 +162,7 @@ pgle_aggregation_percentile = _o.declare(
     "jax_pgle_aggregation_percentile", 90, _o.INT, "Percentile of the measured times that is used."
 )
 
-# --- export -----------------------------------------------------------------------------------------------------
+# --- export -------------------------------------------------------------------------------------------------
 
 export_calling_convention_version = _o.declare(
     "jax_export_calling_convention_version",
@@ -200,7 +201,7 @@ jax2tf_default_native_serialization = _o.declare(
     "jax2tf_default_native_serialization", True, _o.BOOL, "Native serialization in jax2tf.", inert=_JAX2TF
 )
 
-# --- lowering choices on accelerators, Pallas -------------------------------------------------------------------
+# --- lowering choices on accelerators, Pallas ---------------------------------------------------------------
 
 bcoo_cusparse_lowering = _o.declare(
     "jax_bcoo_cusparse_lowering", False, _o.BOOL, "Lower BCOO products on NVIDIA GPUs to cuSPARSE.", traced=True

@@ -21,7 +21,8 @@ platforms = _o.declare(
     "jax_platforms",
     None,
     _o.optional(_o.STR),
-    "Comma-separated platforms that may be used, the default one first. None tries accelerators, then the CPU.",
+    "Comma-separated platforms that may be used, the default one first. None tries accelerators, then the "
+    "CPU.",
     process_wide=True,
 )
 platform_name = _o.declare(
@@ -99,7 +100,7 @@ debug_leaked_clients_on_clear_backends = _o.declare(
     "Raise when a client is still referred to after the backends were cleared.",
 )
 
-# --- memory of GPU clients: the environment variables of XLA's Python client, and options to match ---------------
+# --- memory of GPU clients: the environment variables of XLA's Python client, and options to match ----------
 
 xla_python_client_preallocate = _o.declare(
     "xla_python_client_preallocate",
@@ -131,7 +132,7 @@ xla_python_client_collective_mem_size_mb = _o.declare(
     process_wide=True,
 )
 
-# --- guards -----------------------------------------------------------------------------------------------------
+# --- guards -------------------------------------------------------------------------------------------------
 
 _GUARD_LEVELS = _o.optional(_o.one_of("allow", "log", "disallow", "log_explicit", "disallow_explicit"))
 _DIRECTIONS = ("host_to_device", "device_to_device", "device_to_host")
@@ -180,8 +181,8 @@ array_garbage_collection_guard = _o.declare(
     "jax_array_garbage_collection_guard",
     None,
     _o.optional(_o.one_of("allow", "log", "fatal")),
-    "What happens when an array is freed by Python's cycle collector rather than when its last reference goes: "
-    "'log' or 'fatal' help to find cycles that hold device memory. None is 'allow'.",
+    "What happens when an array is freed by Python's cycle collector rather than when its last reference "
+    "goes: 'log' or 'fatal' help to find cycles that hold device memory. None is 'allow'.",
 )
 
 
@@ -198,12 +199,12 @@ thread_guard = _o.declare(
     "jax_thread_guard",
     False,
     _o.BOOL,
-    "Raise when a program that runs on several processes is started from another thread than the one that set "
-    "this guard.",
+    "Raise when a program that runs on several processes is started from another thread than the one that "
+    "set this guard.",
 )
 thread_guard.hook(_guards.update_thread_guard_global_state)
 
-# --- several processes ------------------------------------------------------------------------------------------
+# --- several processes --------------------------------------------------------------------------------------
 
 cpu_collectives_implementation = _o.declare(
     "jax_cpu_collectives_implementation",

@@ -50,16 +50,16 @@ check_proxy_envs = _o.declare(
     process_wide=True,
 )
 
-# --- tracebacks and source locations ----------------------------------------------------------------------------
+# --- tracebacks and source locations ------------------------------------------------------------------------
 
 traceback_filtering = _o.declare(
     "jax_traceback_filtering",
     "auto",
     _o.one_of("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"),
-    "What happens to this library's own frames in tracebacks of errors raised to the user. 'off' keeps them; "
-    "'tracebackhide' marks them for IPython and pytest; 'remove_frames' removes them and chains the full "
-    "traceback as the cause; 'quiet_remove_frames' removes them and says so in a note; 'auto' is 'tracebackhide' "
-    "under IPython, else 'quiet_remove_frames'.",
+    "What happens to this library's own frames in tracebacks of errors raised to the user. 'off' keeps "
+    "them; 'tracebackhide' marks them for IPython and pytest; 'remove_frames' removes them and chains the "
+    "full traceback as the cause; 'quiet_remove_frames' removes them and says so in a note; 'auto' is "
+    "'tracebackhide' under IPython, else 'quiet_remove_frames'.",
 )
 tracer_error_num_traceback_frames = _o.declare(
     "jax_tracer_error_num_traceback_frames",
@@ -72,7 +72,8 @@ include_full_tracebacks_in_locations = _o.declare(
     "jax_include_full_tracebacks_in_locations",
     True,
     _o.BOOL,
-    "Give each operation of a lowered module its whole Python call stack as location; off, the user's line only.",
+    "Give each operation of a lowered module its whole Python call stack as location; off, the user's line "
+    "only.",
 )
 traceback_in_locations_limit = _o.declare(
     "jax_traceback_in_locations_limit",
@@ -84,8 +85,8 @@ hlo_source_file_canonicalization_regex = _o.declare(
     "jax_hlo_source_file_canonicalization_regex",
     None,
     _o.optional(_o.STR),
-    "Matches of this regular expression are removed from file names in locations, so that compiled programs do "
-    "not depend on where the source lies.",
+    "Matches of this regular expression are removed from file names in locations, so that compiled programs "
+    "do not depend on where the source lies.",
     traced=True,
 )
 source_url_schema = _o.declare(
@@ -106,14 +107,14 @@ send_traceback_to_runtime.hook(
     lambda mode: _xla.set_send_traceback_to_runtime_thread_local(None if mode is _o.UNSET else mode),
 )
 
-# --- dumps and printing -----------------------------------------------------------------------------------------
+# --- dumps and printing -------------------------------------------------------------------------------------
 
 dump_ir_to = _o.declare(
     "jax_dump_ir_to",
     "",
     _o.STR,
-    "Directory into which each program is written as text when it is lowered; empty for none. 'sponge' stands "
-    "for the directory in TEST_UNDECLARED_OUTPUTS_DIR.",
+    "Directory into which each program is written as text when it is lowered; empty for none. 'sponge' "
+    "stands for the directory in TEST_UNDECLARED_OUTPUTS_DIR.",
     process_wide=True,
 )
 dump_ir_modes = _o.declare(

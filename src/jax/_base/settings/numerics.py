@@ -51,16 +51,16 @@ explicit_x64_dtypes = _o.declare(
     "jax_explicit_x64_dtypes",
     ExplicitX64Mode.WARN,
     _o.member_of(ExplicitX64Mode),
-    "What to do when a 64-bit dtype is asked for by name while jax_enable_x64 is off: 'warn' and use 32 bits, "
-    "'error', or 'allow' the 64-bit result.",
+    "What to do when a 64-bit dtype is asked for by name while jax_enable_x64 is off: 'warn' and use 32 "
+    "bits, 'error', or 'allow' the 64-bit result.",
     traced=True,
 )
 numpy_dtype_promotion = _o.declare(
     "jax_numpy_dtype_promotion",
     NumpyDtypePromotion.STANDARD,
     _o.member_of(NumpyDtypePromotion),
-    "'standard' combines operands of different dtypes by JAX's promotion lattice; 'strict' refuses unless the "
-    "other operand is a Python scalar (weakly typed).",
+    "'standard' combines operands of different dtypes by JAX's promotion lattice; 'strict' refuses unless "
+    "the other operand is a Python scalar (weakly typed).",
     traced=True,
 )
 numpy_rank_promotion = _o.declare(
@@ -74,8 +74,8 @@ default_matmul_precision = _o.declare(
     "jax_default_matmul_precision",
     None,
     _o.optional(_o.one_of(*MATMUL_PRECISIONS)),
-    "Precision of float32 matrix products and convolutions that name none: a general level, an input format or "
-    "a dot algorithm. None leaves the choice to the platform.",
+    "Precision of float32 matrix products and convolutions that name none: a general level, an input format "
+    "or a dot algorithm. None leaves the choice to the platform.",
     traced=True,
 )
 allow_f16_reductions = _o.declare(
@@ -95,7 +95,7 @@ softmax_custom_jvp = _o.declare(
     inert="softmax always has such a rule.",
 )
 
-# --- random numbers ---------------------------------------------------------------------------------------------
+# --- random numbers -----------------------------------------------------------------------------------------
 
 default_prng_impl = _o.declare(
     "jax_default_prng_impl",
@@ -150,14 +150,14 @@ high_dynamic_range_gumbel = _o.declare(
     traced=True,
 )
 
-# --- checks on values -------------------------------------------------------------------------------------------
+# --- checks on values ---------------------------------------------------------------------------------------
 
 debug_nans = _o.declare(
     "jax_debug_nans",
     False,
     _o.BOOL,
-    "Look for NaN in the results of every operation and compiled call, and raise FloatingPointError naming the "
-    "operation that made it.",
+    "Look for NaN in the results of every operation and compiled call, and raise FloatingPointError naming "
+    "the operation that made it.",
     jit_key=True,
 )
 debug_infs = _o.declare(
@@ -195,6 +195,7 @@ use_hlo_logistic_lowering = _o.declare(
     "jax_use_hlo_logistic_lowering",
     None,
     _o.optional(_o.BOOL),
-    "Lower logistic to one StableHLO operation (True) or spell it out (False); None lets the platform choose.",
+    "Lower logistic to one StableHLO operation (True) or spell it out (False); None lets the platform "
+    "choose.",
     traced=True,
 )

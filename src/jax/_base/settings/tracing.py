@@ -18,7 +18,8 @@ check_tracer_leaks = _o.declare(
     "jax_check_tracer_leaks",
     False,
     _o.BOOL,
-    "When a trace ends, look for tracers of it that are still alive and raise with where they were made. Slow.",
+    "When a trace ends, look for tracers of it that are still alive and raise with where they were made. "
+    "Slow.",
     jit_key=True,
 )
 enable_checks = _o.declare(
@@ -58,7 +59,8 @@ captured_constants_warn_bytes = _o.declare(
     "jax_captured_constants_warn_bytes",
     2_000_000_000,
     _o.INT,
-    "Warn when the arrays that a compiled function closes over exceed this many bytes together; -1 never warns.",
+    "Warn when the arrays that a compiled function closes over exceed this many bytes together; -1 never "
+    "warns.",
 )
 captured_constants_report_frames = _o.declare(
     "jax_captured_constants_report_frames",
@@ -70,8 +72,8 @@ embedded_constants_max_bytes = _o.declare(
     "jax_embedded_constants_max_bytes",
     32,
     _o.INT,
-    "Closed-over arrays of at most this many bytes are written into the module as literals; larger ones become "
-    "arguments of the executable.",
+    "Closed-over arrays of at most this many bytes are written into the module as literals; larger ones "
+    "become arguments of the executable.",
     traced=True,
 )
 log_checkpoint_residuals = _o.declare(
@@ -135,7 +137,7 @@ use_emit_pipeline_primitive = _o.declare(
     inert="pipelines are traced through.",
 )
 
-# --- meshes and types -------------------------------------------------------------------------------------------
+# --- meshes and types ---------------------------------------------------------------------------------------
 
 check_vma = _o.declare(
     "check_vma",

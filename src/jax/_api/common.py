@@ -1,0 +1,166 @@
+"""What the public transformations share: argument numbers, flattening, names for messages."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jax._base import source as source_info
+from jax._language.avals import typeof
+from jax._language.jaxpr import DebugInfo
+from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
+
+Leaves = list[Any]
+
+
+def check_callable(fun: Any, api: str) -> None:
+    if not callable(fun):
+        raise TypeError(f"{api} takes a function as its first argument, got {fun!r} of type {type(fun).__name__}")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"{api} cannot transform the generator function {fun!r}; return values instead of yielding")
+
+
+class FlatFun:
+    """A function of pytrees as a function of leaves; remembers the structure of its result."""
+
+    __slots__ = ("fun", "in_tree", "out_tree", "wrap_args")
+
+    def __init__(self, fun: Callable[..., Any], in_tree: Any) -> None:
+        self.fun = fun
+        self.in_tree = in_tree
+        self.out_tree: Any = None
+
+    def __call__(self, *leaves: Any) -> Leaves:
+        args, kwargs = tree_unflatten(self.in_tree, leaves)
+        out, self.out_tree = tree_flatten(self.fun(*args, **kwargs))
+        return out
+
+
+class FlatFunAux(FlatFun):
+    """A :class:`FlatFun` for functions that return ``(out, aux)``; ``aux`` leaves come after ``out``'s."""
+
+    __slots__ = ("aux_tree",)
+
+    def __call__(self, *leaves: Any) -> Leaves:
+        args, kwargs = tree_unflatten(self.in_tree, leaves)
+        pair = self.fun(*args, **kwargs)
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError(f"with has_aux=True the function must return a pair (output, aux), got {_brief(pair)}")
+        out, self.out_tree = tree_flatten(pair[0])
+        aux, self.aux_tree = tree_flatten(pair[1])
+        return [*out, *aux]
+
+
+def _brief(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) < 100 else f"a {type(x).__name__}"
+
+
+def debug_info(fun: Any, in_tree: Any, traced_for: str) -> DebugInfo:
+    """What messages say about a traced function; its pieces are computed when one is shown."""
+    return DebugInfo(traced_for, lambda: source_info.describe_function(fun), lambda: arg_names(fun, in_tree))
+
+
+def arg_names(fun: Any, in_tree: Any) -> tuple[str, ...]:
+    """The names of the flat arguments, like ``params['w'][0]``."""
+    args, kwargs = tree_unflatten(in_tree, [None] * in_tree.num_leaves)
+    n = len(args)
+    try:
+        names = [p.name for p in inspect.signature(fun).parameters.values()
+                 if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    except (TypeError, ValueError):
+        names = []
+    names = [names[i] if i < len(names) else f"args[{i}]" for i in range(n)]
+    dummies = tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
+    out = []
+    for path, _ in tree_flatten_with_path(dummies)[0]:
+        if getattr(path[0], "idx", None) == 0:
+            out.append(names[path[1].idx] + keystr(path[2:]))
+        else:
+            out.append(str(getattr(path[1], "key", path[1])) + keystr(path[2:]))
+    return tuple(out)
+
+
+def normalize_argnums(argnums: Any, num_args: int, api: str, name: str = "argnums") -> tuple[int, ...]:
+    """``argnums`` (an int or a sequence) as a tuple of indices into ``num_args`` positional arguments."""
+    nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    out = []
+    for i in nums:
+        if not -num_args <= i < num_args:
+            raise ValueError(f"{api}: {name}={argnums} asks for positional argument {i}, but the function was called "
+                             f"with {num_args} positional argument(s). Pass it positionally, not by keyword.")
+        out.append(i % num_args)
+    if len(set(out)) != len(out):
+        raise ValueError(f"{api}: {name}={argnums} names an argument twice")
+    return tuple(out)
+
+
+def fix_arguments(fun: Callable[..., Any], dyn_nums: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any],
+                  ) -> tuple[Callable[..., Any], list[Any]]:
+    """``fun`` as a function of the arguments at ``dyn_nums`` alone, and these arguments."""
+    fixed = list(args)
+
+    def partial(*dyn: Any) -> Any:
+        full = list(fixed)
+        for i, x in zip(dyn_nums, dyn, strict=True):
+            full[i] = x
+        return fun(*full, **kwargs)
+    return partial, [args[i] for i in dyn_nums]
+
+
+def flatten_args(args: Any, kwargs: Any) -> tuple[Leaves, Any]:
+    return tree_flatten((args, kwargs))
+
+
+def check_leaf_types(leaves: Sequence[Any], tree: Any, what: str, api: str) -> list[Any]:
+    """The abstract values of leaves; the error for a wrong one names its path."""
+    try:
+        return [typeof(x) for x in leaves]
+    except TypeError:
+        pass
+    for (path, _), leaf in zip(tree_flatten_with_path(tree_unflatten(tree, list(range(len(leaves)))))[0], leaves,
+                               strict=True):
+        try:
+            typeof(leaf)
+        except TypeError as err:
+            raise TypeError(f"{api}: {what}{keystr(path)}: {err}") from None
+    raise AssertionError("unreachable")
+
+
+def flatten_axes(name: str, tree: Any, axes: Any, *, tupled_args: bool = False) -> list[Any]:
+    """A prefix tree of axes (ints or ``None``) spread over the leaves of ``tree``."""
+    out: list[Any] = []
+    dummy = tree_unflatten(tree, [object()] * tree.num_leaves)
+    try:
+        _spread(axes, dummy, out)
+        if len(out) != tree.num_leaves:
+            raise ValueError
+    except ValueError:
+        hint = " A tuple gives one entry for each positional argument, a list is part of the tree." \
+            if tupled_args else ""
+        raise ValueError(f"{name} must be a prefix of the tree of values it describes: an int, None, or a tree of "
+                         f"them matching the start of {tree}; got {axes!r}.{hint}") from None
+    return out
+
+
+def _spread(axes: Any, sub: Any, out: list[Any]) -> None:
+    is_none = lambda x: x is None  # noqa: E731
+    if axes is None or tree_structure(axes, is_leaf=is_none).num_nodes == 1 and not _is_empty_node(axes):
+        out.extend([axes] * len(tree_flatten(sub)[0]))
+        return
+    axis_children, axis_def = _one_level(axes)
+    sub_children, sub_def = _one_level(sub)
+    if axis_def != sub_def or len(axis_children) != len(sub_children):
+        raise ValueError
+    for a, s in zip(axis_children, sub_children, strict=True):
+        _spread(a, s, out)
+
+
+def _is_empty_node(x: Any) -> bool:
+    return tree_structure(x).num_leaves == 0
+
+
+def _one_level(x: Any) -> tuple[list[Any], Any]:
+    children, tree = tree_flatten(x, is_leaf=lambda y: y is not x)
+    return children, tree

@@ -1,0 +1,1 @@
+"""The jaxpr language: abstract values, primitives, tracers, jaxprs and the checks on them."""

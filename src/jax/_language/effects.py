@@ -1,0 +1,65 @@
+"""Effects: what a program does besides computing its results.
+
+An equation carries a frozenset of effects; a jaxpr carries the union of its equations'. Passes consult the sets of
+classes here: ordered effects become tokens in the compiled program, effects that are not allowed inside a control-flow
+body, a remat or a custom derivative are refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+class Effect:
+    """Base class of effects."""
+
+
+class EffectTypeSet:
+    """A set of effect classes that answers ``contains`` for their instances."""
+
+    def __init__(self) -> None:
+        self._types: set[type] = set()
+
+    def add_type(self, effect_type: type) -> None:
+        self._types.add(effect_type)
+
+    def contains(self, eff: Any) -> bool:
+        return any(isinstance(eff, t) for t in self._types)
+
+    def filter_in(self, effects: Iterable[Any]) -> list[Any]:
+        return [e for e in effects if self.contains(e)]
+
+    def filter_not_in(self, effects: Iterable[Any]) -> list[Any]:
+        return [e for e in effects if not self.contains(e)]
+
+
+no_effects: frozenset[Any] = frozenset()
+ordered_effects = EffectTypeSet()
+lowerable_effects = EffectTypeSet()
+control_flow_allowed_effects = EffectTypeSet()
+remat_allowed_effects = EffectTypeSet()
+custom_derivatives_allowed_effects = EffectTypeSet()
+
+
+class NamedAxisEffect(Effect):
+    """An equation that refers to a mapped axis by name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: Any) -> None:
+        self.name = name
+
+    def __hash__(self) -> int:
+        return hash(("axis", self.name))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NamedAxisEffect) and self.name == other.name
+
+    def __repr__(self) -> str:
+        return f"NamedAxis({self.name!r})"
+
+
+for _allowed in (lowerable_effects, control_flow_allowed_effects, remat_allowed_effects,
+                 custom_derivatives_allowed_effects):
+    _allowed.add_type(NamedAxisEffect)

@@ -1,0 +1,321 @@
+"""Jaxprs: programs as data."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from jax._base import source as source_info
+from jax._language.avals import typeof
+from jax._language.effects import no_effects
+
+_counter = itertools.count()
+
+
+class Var:
+    """A variable of a jaxpr; named only when printed."""
+
+    __slots__ = ("aval", "count", "__weakref__")
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+        self.count = next(_counter)
+
+    def __repr__(self) -> str:
+        return f"Var(id={self.count}):{self.aval.str_short()}"
+
+
+class DropVar(Var):
+    """An output of an equation that nothing reads."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "_"
+
+
+class Literal:
+    """A scalar constant written into an equation."""
+
+    __slots__ = ("val", "aval")
+
+    def __init__(self, val: Any, aval: Any = None) -> None:
+        self.val = val
+        self.aval = typeof(val) if aval is None else aval
+
+    @property
+    def hash(self) -> int | None:
+        try:
+            return hash((type(self.val), self.val))
+        except TypeError:
+            return None
+
+    def __repr__(self) -> str:
+        return f"{self.val}"
+
+
+Atom = Var | Literal
+
+
+class SourceInfo(NamedTuple):
+    """Where an equation was made: the captured Python stack and the stack of ``named_scope`` names."""
+
+    traceback: Any
+    name_stack: Any
+
+    def summary(self) -> str:
+        return source_info.summarize(self.traceback)
+
+    def replace(self, **kwargs: Any) -> SourceInfo:
+        return self._replace(**kwargs)
+
+
+no_source = SourceInfo(None, ())
+
+
+class JaxprEqnContext(NamedTuple):
+    """Settings under which an equation was traced and that its lowering needs."""
+
+    compute_type: Any = None
+    threefry_partitionable: bool = True
+    xla_metadata: Any = None
+
+
+default_eqn_context = JaxprEqnContext()
+
+
+class JaxprEqn:
+    """``outvars = primitive[params] invars``."""
+
+    __slots__ = ("invars", "outvars", "primitive", "params", "effects", "source_info", "ctx")
+
+    def __init__(self, invars: Sequence[Any], outvars: Sequence[Var], primitive: Any, params: dict[str, Any],
+                 effects: frozenset[Any] = no_effects, source_info: Any = no_source,
+                 ctx: Any = default_eqn_context) -> None:
+        self.invars = invars
+        self.outvars = outvars
+        self.primitive = primitive
+        self.params = params
+        self.effects = effects
+        self.source_info = source_info
+        self.ctx = ctx
+
+    def replace(self, **kwargs: Any) -> JaxprEqn:
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        fields.update(kwargs)
+        return JaxprEqn(**fields)
+
+    def __repr__(self) -> str:
+        from jax._language import printing  # printing reads jaxprs; only error and debug paths print
+        return printing.format_eqn(self)
+
+
+def new_jaxpr_eqn(invars: Sequence[Any], outvars: Sequence[Var], primitive: Any, params: dict[str, Any],
+                  effects: Any = no_effects, source_info: Any = None, ctx: Any = None) -> JaxprEqn:
+    """An equation; ``source_info`` defaults to the caller's place in the program."""
+    if source_info is None:
+        source_info = here()
+    return JaxprEqn(list(invars), list(outvars), primitive, params, frozenset(effects), source_info,
+                    ctx or default_eqn_context)
+
+
+def here() -> SourceInfo:
+    return SourceInfo(source_info.capture(), source_info.current_names())
+
+
+class DebugInfo(NamedTuple):
+    """What a traced function is called and where its arguments come from; only messages and printing read it."""
+
+    traced_for: str = "jit"
+    func_src_info: Any = None  # a string, or a function that makes it
+    arg_names: Any = None  # a tuple, or a function that makes it when a message needs it
+    result_paths: Any = None
+
+    @property
+    def func_name(self) -> str:
+        return self.source_text().split(" at ")[0]
+
+    def source_text(self) -> str:
+        info: Any = self.func_src_info
+        return (info() if callable(info) else info) or "<unknown>"
+
+    def arg_name(self, i: int) -> str:
+        names: Any = self.arg_names
+        if callable(names):
+            names = names()
+        return names[i] if names is not None and i < len(names) else f"argument {i}"
+
+
+no_debug_info = DebugInfo()
+
+
+class Jaxpr:
+    """``{ lambda constvars ; invars . let eqns in outvars }``."""
+
+    __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "is_high", "__weakref__")
+
+    def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Any],
+                 eqns: Sequence[JaxprEqn], effects: Any = None, debug_info: Any = no_debug_info,
+                 is_high: bool = False) -> None:
+        self.constvars = list(constvars)
+        self.invars = list(invars)
+        self.outvars = list(outvars)
+        self.eqns = list(eqns)
+        self.effects = union_effects(eqns) if effects is None else effects
+        self.debug_info = debug_info
+        self.is_high = is_high
+
+    @property
+    def in_avals(self) -> list[Any]:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[Any]:
+        return [v.aval for v in self.outvars]
+
+    def replace(self, **kwargs: Any) -> Jaxpr:
+        fields = {n: getattr(self, n) for n in ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")}
+        if "eqns" in kwargs and "effects" not in kwargs:
+            kwargs["effects"] = None
+        fields.update(kwargs)
+        return Jaxpr(**fields)
+
+    def pretty_print(self, **settings: Any) -> str:
+        """The jaxpr as text: ``source_info=True`` adds source lines, ``name_stack=True`` named scopes."""
+        from jax._language import printing  # as in JaxprEqn.__repr__
+        return printing.format_jaxpr(self, **settings)
+
+    def __str__(self) -> str:
+        return self.pretty_print()
+
+    __repr__ = __str__
+
+
+class ClosedJaxpr:
+    """A jaxpr with the values of its constants."""
+
+    __slots__ = ("jaxpr", "consts", "__weakref__", "memo")
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]) -> None:
+        if len(consts) != len(jaxpr.constvars):
+            raise ValueError(f"a jaxpr with {len(jaxpr.constvars)} constants was given {len(consts)} values")
+        self.jaxpr = jaxpr
+        self.consts = list(consts)
+
+    @property
+    def in_avals(self) -> list[Any]:
+        return [v.aval for v in self.jaxpr.invars]
+
+    @property
+    def out_avals(self) -> list[Any]:
+        return [v.aval for v in self.jaxpr.outvars]
+
+    @property
+    def eqns(self) -> list[JaxprEqn]:
+        return self.jaxpr.eqns
+
+    @property
+    def effects(self) -> Any:
+        return self.jaxpr.effects
+
+    @property
+    def literals(self) -> list[Any]:
+        return self.consts
+
+    def replace(self, *, jaxpr: Any = None, consts: Any = None) -> ClosedJaxpr:
+        return ClosedJaxpr(self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts)
+
+    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
+        return ClosedJaxpr(f(self.jaxpr), self.consts)
+
+    def pretty_print(self, **settings: Any) -> str:
+        return self.jaxpr.pretty_print(**settings)
+
+    def __str__(self) -> str:
+        return str(self.jaxpr)
+
+    __repr__ = __str__
+
+
+def union_effects(eqns: Iterable[JaxprEqn]) -> frozenset[Any]:
+    out = no_effects
+    for e in eqns:
+        if e.effects:
+            out = out | e.effects
+    return out
+
+
+# --- walking --------------------------------------------------------------------------------------------------------
+
+def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
+    """The jaxprs held by an equation's parameters, directly or in a tuple."""
+    for v in params.values():
+        for item in v if isinstance(v, (tuple, list)) else (v,):
+            if isinstance(item, Jaxpr):
+                yield item
+            elif isinstance(item, ClosedJaxpr):
+                yield item.jaxpr
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    for eqn in jaxpr.eqns:
+        yield from jaxprs_in_params(eqn.params)
+
+
+# --- evaluation -----------------------------------------------------------------------------------------------------
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True) -> list[Any]:
+    """Interprets ``jaxpr`` by binding its equations one after another under the current trace."""
+    if len(args) != len(jaxpr.invars):
+        raise TypeError(f"the jaxpr of {jaxpr.debug_info.func_name} takes {len(jaxpr.invars)} arguments, "
+                        f"got {len(args)}")
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    last = last_uses(jaxpr)
+    for eqn, dying in zip(jaxpr.eqns, last, strict=True):
+        vals = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
+        with source_info.user_context(eqn.source_info):
+            out = bind_eqn(eqn, vals)
+        if eqn.primitive.multiple_results:
+            env.update(zip(eqn.outvars, out, strict=True))
+        else:
+            env[eqn.outvars[0]] = out
+        for v in dying:
+            env.pop(v, None)
+    return [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
+
+
+def bind_eqn(eqn: JaxprEqn, vals: Sequence[Any]) -> Any:
+    """Binds the primitive of ``eqn`` to other values; primitives that take functions get them back from jaxprs."""
+    subfuns, params = eqn.primitive.get_bind_params(eqn.params)
+    return eqn.primitive.bind(*subfuns, *vals, **params)
+
+
+def last_uses(jaxpr: Jaxpr) -> list[list[Var]]:
+    """For each equation the variables that nothing reads after it, so that interpreters can free them."""
+    seen = {v for v in jaxpr.outvars if type(v) is not Literal}
+    out: list[list[Var]] = []
+    for eqn in reversed(jaxpr.eqns):
+        dying = []
+        for v in itertools.chain(eqn.invars, eqn.outvars):
+            if type(v) is not Literal and v not in seen:
+                seen.add(v)
+                dying.append(v)
+        out.append(dying)
+    out.reverse()
+    return out
+
+
+def jaxpr_as_fun(closed: ClosedJaxpr, *args: Any) -> list[Any]:
+    return eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+
+def close_over_nothing(jaxpr: Jaxpr) -> ClosedJaxpr:
+    """Closes a jaxpr without constants, memoised on the jaxpr so that caches keyed on it hit."""
+    return ClosedJaxpr(jaxpr, ())
+
+
+def consts_to_invars(jaxpr: Jaxpr) -> Jaxpr:
+    """The same program with its constants as leading arguments."""
+    return jaxpr.replace(constvars=(), invars=[*jaxpr.constvars, *jaxpr.invars], effects=jaxpr.effects)

@@ -1,0 +1,240 @@
+"""Staging: a function becomes a jaxpr while it runs on tracers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jax import dtypes
+from jax._base import _jaxlib, config
+from jax._base import source as source_info
+from jax._language import trace as trace_mod
+from jax._language.avals import typeof
+from jax._language.effects import no_effects
+from jax._language.jaxpr import (
+    DebugInfo, Jaxpr, JaxprEqn, Literal, SourceInfo, Var, no_debug_info,
+)
+from jax._language.primitive import abstract_eval
+from jax._language.trace import Trace, Tracer, current_trace, leaked
+
+_capture = source_info.capture
+_names = source_info.current_names
+_scalar_types = (int, float, bool, complex)
+
+
+class StagedTracer(Tracer):
+    """A value of the program under construction."""
+
+    __slots__ = ("aval", "var", "source")
+
+    def __init__(self, trace: StagingTrace, aval: Any, var: Any, source: Any = None) -> None:
+        self._trace = trace
+        self.aval = aval
+        self.var = var
+        self.source = source
+
+    def _origin_msg(self) -> str:
+        return self._trace.origin(self)
+
+
+class StagingTrace(Trace):
+    """Records every bind as an equation."""
+
+    __slots__ = ("eqns", "constvars", "consts", "const_of", "invars", "debug_info", "finished", "parent", "effects",
+                 "in_tracers")
+
+    def __init__(self, debug_info: DebugInfo = no_debug_info, parent: Trace | None = None) -> None:
+        self.eqns: list[JaxprEqn] = []
+        self.constvars: list[Var] = []
+        self.consts: list[Any] = []
+        self.const_of: dict[int, StagedTracer] = {}
+        self.invars: list[Var] = []
+        self.debug_info = debug_info
+        self.finished = False
+        self.parent = current_trace.get() if parent is None else parent
+        self.effects: frozenset[Any] = no_effects
+        self.in_tracers: list[StagedTracer] = []
+
+    def is_finished(self) -> bool:
+        return self.finished
+
+    def new_arg(self, aval: Any) -> StagedTracer:
+        var = Var(aval)
+        self.invars.append(var)
+        return StagedTracer(self, aval, var)
+
+    def new_const(self, value: Any, aval: Any = None) -> StagedTracer:
+        """The tracer of a value from outside: an array, or a tracer of an enclosing trace."""
+        found = self.const_of.get(id(value))
+        if found is not None:
+            return found
+        if isinstance(value, Tracer) and value._trace.is_finished():
+            raise leaked(value)
+        if aval is None:
+            aval = typeof(value)
+        value = _as_constant(value)
+        var = Var(aval)
+        self.constvars.append(var)
+        self.consts.append(value)  # also keeps id(value) from being reused
+        tracer = StagedTracer(self, aval, var)
+        self.const_of[id(value)] = tracer
+        return tracer
+
+    def atom(self, x: Any) -> Any:
+        """The variable or literal for an operand."""
+        if type(x) is StagedTracer and x._trace is self:
+            return x.var
+        t = type(x)
+        if t in _scalar_types:
+            return Literal(x, typeof(x))
+        if (t is np.ndarray and x.shape == ()) or isinstance(x, np.generic):
+            aval = typeof(x)
+            if type(aval.dtype) is np.dtype:
+                return Literal(np.asarray(x, aval.dtype), aval)
+        return self.lift(x).var
+
+    def lift(self, x: Any) -> StagedTracer:
+        """A tracer of this trace for any operand."""
+        if type(x) is StagedTracer and x._trace is self:
+            return x
+        if isinstance(x, _scalar_types) and type(x) not in _scalar_types:
+            x = np.asarray(x)
+        convert = getattr(x, "__jax_array__", None)
+        if convert is not None and not isinstance(x, _jaxlib.xla.Array):
+            return self.lift(convert())
+        return self.new_const(x)
+
+    def process(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        invars = [x.var if type(x) is StagedTracer and x._trace is self else self.atom(x) for x in args]
+        if self.finished:
+            raise RuntimeError(f"{prim} was applied under a trace that has finished")
+        out, effects = abstract_eval(prim, tuple([v.aval for v in invars]), params)
+        tb = _capture()
+        if prim.multiple_results:
+            outs = [StagedTracer(self, a, Var(a), tb) for a in out]
+            outvars = [t.var for t in outs]
+        else:
+            outs = StagedTracer(self, out, Var(out), tb)  # type: ignore[assignment]
+            outvars = [outs.var]  # type: ignore[attr-defined]
+        if effects:
+            self.effects = self.effects | effects
+        self.eqns.append(JaxprEqn(invars, outvars, prim, params, effects, SourceInfo(tb, _names())))
+        return outs
+
+    def emit(self, prim: Any, args: Sequence[Any], params: dict[str, Any], out_avals: Sequence[Any],
+             effects: frozenset[Any], source: Any = None) -> list[StagedTracer]:
+        """An equation whose types are known already (rules that rebuild equations)."""
+        invars = [self.atom(x) for x in args]
+        tb = _capture() if source is None else source.traceback
+        outs = [StagedTracer(self, a, Var(a), tb) for a in out_avals]
+        if effects:
+            self.effects = self.effects | effects
+        info = SourceInfo(tb, _names()) if source is None else source
+        self.eqns.append(JaxprEqn(invars, [t.var for t in outs], prim, params, effects, info))
+        return outs
+
+    def custom_jvp(self, prim: Any, fun: Any, jvp: Any, args: Any, params: dict[str, Any]) -> Any:
+        return params["stage"](self, fun, jvp, args, params)
+
+    def custom_vjp(self, prim: Any, fun: Any, fwd: Any, bwd: Any, args: Any, params: dict[str, Any]) -> Any:
+        return params["stage"](self, fun, fwd, bwd, args, params)
+
+    def finish(self, outs: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:
+        """The jaxpr that returns ``outs``, and its constants."""
+        outvars = [self.atom(x) for x in outs]
+        self.finished = True
+        jaxpr = Jaxpr(self.constvars, self.invars, outvars, self.eqns, self.effects, self.debug_info)
+        jaxpr, consts = _drop_unused_consts(jaxpr, self.consts)
+        return jaxpr, consts
+
+    def origin(self, tracer: StagedTracer) -> str:
+        """Which arguments a value depends on, or the line that made it."""
+        return explain_origin(self, tracer)
+
+
+def _as_constant(value: Any) -> Any:
+    if type(value) is np.ndarray or isinstance(value, np.generic):
+        dtype = dtypes.canonicalize_dtype(value.dtype)
+        return value if value.dtype == dtype else np.asarray(value, dtype)
+    return value
+
+
+def _drop_unused_consts(jaxpr: Jaxpr, consts: list[Any]) -> tuple[Jaxpr, list[Any]]:
+    if not consts:
+        return jaxpr, consts
+    used = {v for e in jaxpr.eqns for v in e.invars if type(v) is not Literal}
+    used.update(v for v in jaxpr.outvars if type(v) is not Literal)
+    keep = [(v, c) for v, c in zip(jaxpr.constvars, consts, strict=True) if v in used]
+    if len(keep) == len(consts):
+        return jaxpr, consts
+    return jaxpr.replace(constvars=[v for v, _ in keep], effects=jaxpr.effects), [c for _, c in keep]
+
+
+def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
+                   debug_info: DebugInfo = no_debug_info) -> tuple[Jaxpr, list[Any]]:
+    """Runs ``fun`` (flat arguments to a flat sequence) on tracers of ``in_avals``.
+
+    Returns the jaxpr and its constants; these can be tracers of enclosing traces, which the caller hands on as
+    operands.
+    """
+    trace = StagingTrace(debug_info)
+    token = current_trace.set(trace)
+    mark = trace_mod._marker.swap_local(True)
+    try:
+        args = [trace.new_arg(a) for a in in_avals]
+        trace.in_tracers = args
+        out = fun(*args)
+        jaxpr, consts = trace.finish(out)
+    finally:
+        trace.finished = True
+        current_trace.reset(token)
+        trace_mod._marker.swap_local(mark)
+    if config.check_tracer_leaks.value:
+        out = None  # type: ignore[assignment]
+        _check_leaks(trace, args, debug_info)
+    if config.enable_checks.value:
+        from jax._language.typecheck import check_jaxpr  # only under jax_enable_checks
+        check_jaxpr(jaxpr)
+    return jaxpr, consts
+
+
+def _check_leaks(trace: StagingTrace, args: list[Any], debug_info: DebugInfo) -> None:
+    """Raises when tracers of a finished trace are still alive (``jax.checking_leaks``)."""
+    import gc  # only under the option
+    args.clear()
+    trace.in_tracers = []
+    trace.const_of = {}
+    gc.collect()
+    alive = [x for x in gc.get_referrers(trace) if isinstance(x, StagedTracer)]
+    if not alive:
+        return
+    from jax import errors  # as above
+    listed = "\n".join(f"  {x.aval.str_short()}: {x._origin_msg() or 'origin unknown'}" for x in alive[:5])
+    raise errors.UnexpectedTracerError(
+        f"leaked {len(alive)} traced value(s) out of {debug_info.func_name}, which was traced for "
+        f"{debug_info.traced_for}; something outside still refers to them:\n{listed}\n"
+        "Return values instead of storing them in globals, attributes or closures.")
+
+
+def explain_origin(trace: StagingTrace, tracer: StagedTracer) -> str:
+    info = trace.debug_info
+    where = f"The function is {info.source_text()}, traced for {info.traced_for}." if info.func_src_info else ""
+    positions = _arguments_behind(trace, tracer)
+    if positions:
+        names = [info.arg_name(i) for i in positions[:5]]
+        more = "" if len(positions) <= 5 else f" and {len(positions) - 5} more"
+        plural = "s" if len(positions) > 1 else ""
+        where += f"\nThe value depends on the argument{plural} {', '.join(names)}{more}."
+    if tracer.source is not None:
+        where += f"\nIt was made at {source_info.summarize(tracer.source)}."
+    return where.strip()
+
+
+def _arguments_behind(trace: StagingTrace, tracer: StagedTracer) -> list[int]:
+    wanted = {tracer.var}
+    for eqn in reversed(trace.eqns):
+        if any(v in wanted for v in eqn.outvars):
+            wanted.update(v for v in eqn.invars if type(v) is not Literal)
+    return [i for i, v in enumerate(trace.invars) if v in wanted]

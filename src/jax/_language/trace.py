@@ -1,0 +1,265 @@
+"""Traces and tracers: who interprets a ``bind``.
+
+There is one current trace, in one context variable; transformations put theirs there while the function runs and the
+rules that they call put the parent back. Nothing walks a stack of levels. At the bottom is the eager trace, installed
+by the dispatch room, which runs operations on the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from jax._base import _jaxlib, config
+from jax._base import source as source_info
+
+
+class Trace:
+    """An interpretation of primitives."""
+
+    __slots__ = ("__weakref__",)
+    parent: Any = None
+
+    def process(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Applies ``prim``: tracers or values in, the same out (a list with ``multiple_results``)."""
+        raise NotImplementedError(type(self).__name__)
+
+    def custom_jvp(self, prim: Any, fun: Any, jvp: Any, args: Any, params: dict[str, Any]) -> Any:
+        raise NotImplementedError(type(self).__name__)
+
+    def custom_vjp(self, prim: Any, fun: Any, fwd: Any, bwd: Any, args: Any, params: dict[str, Any]) -> Any:
+        raise NotImplementedError(type(self).__name__)
+
+    def is_finished(self) -> bool:
+        return False
+
+
+class EagerTrace(Trace):
+    """The bottom trace: operations run at once. The dispatch room installs how (``process`` of this very object)."""
+
+    def process(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        raise RuntimeError("no eager evaluation is installed: import jax, not jax._language alone")
+
+    def custom_jvp(self, prim: Any, fun: Any, jvp: Any, args: Any, params: dict[str, Any]) -> Any:
+        return fun(*args)
+
+    def custom_vjp(self, prim: Any, fun: Any, fwd: Any, bwd: Any, args: Any, params: dict[str, Any]) -> Any:
+        return fun(*args)
+
+
+bottom = EagerTrace()
+current_trace: ContextVar[Any] = ContextVar("jax_current_trace", default=bottom)
+_marker = config.trace_marker
+
+
+def install_bottom_trace(process: Callable[..., Any]) -> None:
+    """Sanctioned upward hook: ``_dispatch.eager`` says how operations on concrete values run."""
+    bottom.process = process  # type: ignore[method-assign]
+
+
+class entering:
+    """``with entering(trace):`` makes ``trace`` the current one.
+
+    jaxlib's compiled-function cache cannot see the context variable, so a marker in its key says that Python has to
+    decide while anything but the bottom trace is current.
+    """
+
+    __slots__ = ("trace", "token", "mark")
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __enter__(self) -> Trace:
+        self.token = current_trace.set(self.trace)
+        self.mark = _marker.swap_local(None if self.trace is bottom else True)
+        return self.trace
+
+    def __exit__(self, *exc: Any) -> None:
+        current_trace.reset(self.token)
+        _marker.swap_local(self.mark)
+
+
+set_current_trace = entering
+
+
+def run_in(trace: Trace, fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """``fun(*args, **kwargs)`` with ``trace`` current."""
+    token = current_trace.set(trace)
+    mark = _marker.swap_local(None if trace is bottom else True)
+    try:
+        return fun(*args, **kwargs)
+    finally:
+        current_trace.reset(token)
+        _marker.swap_local(mark)
+
+
+def run_rule(trace: Trace, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """:func:`run_in` for rules called while another trace is current: the marker changes only at the bottom."""
+    if trace is bottom:
+        return run_in(trace, rule, *args, **params)
+    token = current_trace.set(trace)
+    try:
+        return rule(*args, **params)
+    finally:
+        current_trace.reset(token)
+
+
+def is_bottom() -> bool:
+    """Whether operations run at once (no transformation or staging is under way in this thread)."""
+    return current_trace.get() is bottom
+
+
+@contextmanager
+def take_current_trace() -> Iterator[Trace]:
+    """Yields the current trace while the bottom trace stands in for it."""
+    trace = current_trace.get()
+    with entering(bottom):
+        yield trace
+
+
+class Tracer(_jaxlib.xla.Array):
+    """Stands for an array while a function is traced.
+
+    Subclasses have ``aval`` and ``_trace``. Operators and array methods come from the common base class of tracers and
+    arrays, where :mod:`jax.numpy` installs them.
+    """
+
+    __slots__ = ("_trace", "__weakref__")
+    __array_priority__ = 1000
+    aval: Any
+
+    @property
+    def shape(self) -> Any:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> Any:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: {type(self).__name__}; traced values have no value to hash. "
+                        "Key a dict or a static argument on a Python value instead.")
+
+    # -- what a transformation may know about the value --
+    def _concrete(self) -> Any:
+        """The value where it is known although traced (eager grad, jvp), else None."""
+        return None
+
+    def _origin_msg(self) -> str:
+        """Where the value comes from, for error messages; costly, called only when one is shown."""
+        return ""
+
+    def __bool__(self) -> bool:
+        return bool(_concretize(self, "bool"))
+
+    def __int__(self) -> int:
+        return int(_concretize(self, "int"))
+
+    def __float__(self) -> float:
+        return float(_concretize(self, "float"))
+
+    def __complex__(self) -> complex:
+        return complex(_concretize(self, "complex"))
+
+    def __index__(self) -> int:
+        return _concretize(self, "index").__index__()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return _concretize(self, "array").__array__(*args, **kwargs)
+
+    def tolist(self) -> Any:
+        return _concretize(self, "concrete").tolist()
+
+    def item(self, *args: Any) -> Any:
+        return _concretize(self, "concrete").item(*args)
+
+    def __len__(self) -> int:
+        return len(self.aval)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}<{self.aval.str_short()}>"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec) if not spec else repr(self)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def addressable_data(self, index: int) -> Any:
+        return _concretize(self, "concrete").addressable_data(index)
+
+    def block_until_ready(self) -> Any:
+        return self
+
+    def copy_to_host_async(self) -> None:
+        return None
+
+    def is_fully_addressable_(self) -> bool:
+        return True
+
+    def full_lower(self) -> Any:
+        return self
+
+
+_jaxlib.xla.set_tracer_class(Tracer)
+
+
+def _concretize(tracer: Tracer, kind: str) -> Any:
+    value = tracer._concrete()
+    if value is not None:
+        return value
+    from jax import errors  # at call time: the error classes are only needed once something is wrong
+    make = {
+        "bool": errors.TracerBoolConversionError,
+        "index": errors.TracerIntegerConversionError,
+        "array": errors.TracerArrayConversionError,
+    }.get(kind)
+    if make is not None:
+        raise make(tracer)
+    context = {"int": "int() needs a concrete value", "float": "float() needs a concrete value",
+               "complex": "complex() needs a concrete value"}.get(kind, "a concrete value is needed here")
+    raise errors.ConcretizationTypeError(tracer, context)
+
+
+def concrete_or_error(convert: Callable[[Any], Any] | None, value: Any, context: str = "") -> Any:
+    """``convert(value)`` where ``value`` must be known while tracing; the error names ``context``."""
+    if isinstance(value, Tracer):
+        known = value._concrete()
+        if known is None:
+            from jax import errors  # as above
+            raise errors.ConcretizationTypeError(value, context)
+        value = known
+    return value if convert is None else convert(value)
+
+
+def leaked(tracer: Tracer) -> Exception:
+    """The error for a tracer that outlived the function it was made for."""
+    from jax import errors  # as above
+    where = tracer._origin_msg()
+    return errors.UnexpectedTracerError(
+        f"a traced value of type {tracer.aval.str_short()} was used after the transformation that made it had "
+        f"finished. It was kept through a side effect (a global, a closure, an attribute, a generator). {where}\n"
+        "Return the value from the transformed function instead of storing it; `jax.checking_leaks()` finds the place.")
+
+
+def name_stack() -> Any:
+    return source_info.current_names()

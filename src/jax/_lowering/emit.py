@@ -1,0 +1,251 @@
+"""The emission loop: equations become operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jax import dtypes
+from jax._base import _jaxlib, source
+from jax._language.avals import ShapedArray, physical_aval
+from jax._language.effects import ordered_effects
+from jax._language.jaxpr import Jaxpr, JaxprEqn, Literal
+from jax._language.rules import primitive_batchers
+from jax._language.staging import trace_to_jaxpr
+from jax._lowering import rules
+from jax._lowering.context import LoweringContext, MlirState, ModuleContext, Scope, TokenSet, no_tokens
+from jax._lowering.types import constant_array, constant_op, elements_attr, ir_type
+
+_render = source.render_names
+
+
+def emit_jaxpr(ctx: LoweringContext, jaxpr: Jaxpr, consts: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+    """Writes the equations of ``jaxpr`` at the insertion point; ``consts`` are values of Python, operands of MLIR.
+
+    Ordered effects take their tokens from ``ctx`` and leave them there.
+    """
+    if jaxpr.effects:
+        needed = list(ordered_effects.filter_in(jaxpr.effects))
+        if needed:
+            outs, tokens = emit_with_tokens(ctx, jaxpr, consts, operands, ctx.tokens_in.subset(needed))
+            ctx.set_tokens_out(tokens)
+            return outs
+    return emit_with_tokens(ctx, jaxpr, consts, operands, no_tokens)[0]
+
+
+def emit_with_tokens(ctx: LoweringContext, jaxpr: Jaxpr, consts: Sequence[Any], operands: Sequence[Any],
+                     tokens: TokenSet) -> tuple[list[Any], TokenSet]:
+    """:func:`emit_jaxpr` with the tokens given and returned."""
+    body = Body(ctx.module_context, ctx.scope, ctx.name_stack, ctx.platforms)
+    env = body.env
+    for var, value in zip(jaxpr.constvars, consts, strict=True):
+        env[var] = constant_value(ctx, value, var.aval)
+    for var, operand in zip(jaxpr.invars, operands, strict=True):
+        env[var] = operand
+    body.tokens = tokens
+    body.emit(jaxpr.eqns)
+    return [body.read(v) for v in jaxpr.outvars], body.tokens
+
+
+def constant_value(ctx: LoweringContext, value: Any, aval: Any) -> Any:
+    """A closed-over value as an operand: an argument of the function for large arrays, else a constant."""
+    found = ctx.scope.consts.get(id(value))
+    if found is not None:
+        return found
+    if isinstance(value, _jaxlib.ir.Value):
+        return value
+    return constant_op(elements_attr(constant_array(value, aval)))
+
+
+class Body:
+    """One block being filled: the values of variables, the constants written so far, the tokens."""
+
+    __slots__ = ("module", "scope", "prefix", "platforms", "env", "literals", "tokens", "state")
+
+    def __init__(self, module: ModuleContext, scope: Scope, prefix: Any, platforms: tuple[str, ...]) -> None:
+        self.module = module
+        self.scope = scope
+        self.prefix = prefix
+        self.platforms = platforms
+        self.env: dict[Any, Any] = {}
+        self.literals: dict[Any, Any] = {}
+        self.tokens = no_tokens
+        self.state: MlirState = module.state
+
+    def read(self, atom: Any) -> Any:
+        if type(atom) is Literal:
+            return self.literal(atom, None)
+        return self.env[atom]
+
+    def literal(self, atom: Literal, aval: Any) -> Any:
+        """A literal, of its own type or spread over the shape of ``aval``; equal ones share one operation."""
+        val, own = atom.val, atom.aval
+        if aval is not None:
+            shape = aval.shape
+        else:
+            shape = own.shape
+        try:
+            # Zeros of either sign compare equal, so their text tells them apart; complex parts too.
+            key: Any = (val if val and type(val) is not complex else str(val), own.dtype, shape)
+            if type(val) is np.ndarray:
+                key = (val.tobytes(), own.dtype, shape)
+            found = self.literals.get(key)
+        except TypeError:
+            key = found = None
+        if found is None:
+            array = constant_array(val, own)
+            if array.shape != shape:
+                array = np.broadcast_to(array, shape)
+            found = constant_op(elements_attr(array))
+            if key is not None:
+                self.literals[key] = found
+        return found
+
+    def emit(self, eqns: Sequence[JaxprEqn]) -> None:
+        """The loop. Most equations are one element-wise operation; those are written right here."""
+        env, state = self.env, self.state
+        types, locate, names = state.types, state.locations, state.names
+        name_location = _jaxlib.ir.Location.name
+        create = _jaxlib.ir.Operation.create
+        elementwise, overrides = rules.elementwise_ops, self._overrides()
+        prefix, context = self.prefix, state.context
+        state.equations += len(eqns)
+        last_source = loc = None
+        for eqn in eqns:
+            prim, info = eqn.primitive, eqn.source_info
+            traceback, stack = info
+            if traceback is not last_source or loc is None:
+                loc = locate(traceback) if traceback is not None else state.unknown
+                last_source = traceback
+            key = (prefix, stack, prim)
+            label = names.get(key)
+            if label is None:
+                label = names[key] = _label(prefix, stack, prim)
+            here = name_location(label, loc, context)
+            operation = elementwise.get(prim)
+            if operation is None or prim in overrides:
+                with here:
+                    self._by_rule(eqn)
+                continue
+            out = eqn.outvars[0]
+            aval = out.aval
+            shape = aval.shape
+            values = []
+            for v in eqn.invars:
+                if type(v) is Literal:
+                    values.append(self.literal(v, aval))
+                elif v.aval.shape == shape:
+                    values.append(env[v])
+                else:
+                    with here:
+                        values.append(_spread(env[v], v.aval, shape))
+            typ = types.get(aval)
+            if typ is None:
+                typ = ir_type(aval)
+            env[out] = create(operation, (typ,), values, None, None, 0, here).result
+
+    def _overrides(self) -> Any:
+        """Primitives with a rule of their own on this platform."""
+        tables = [rules.platform_lowerings[p] for p in self.platforms if p in rules.platform_lowerings]
+        return {} if not tables else tables[0] if len(tables) == 1 else {k: v for t in tables for k, v in t.items()}
+
+    def _by_rule(self, eqn: JaxprEqn) -> None:
+        prim = eqn.primitive
+        avals_in = [v.aval for v in eqn.invars]
+        avals_out = [v.aval for v in eqn.outvars]
+        values = [self.read(v) for v in eqn.invars]
+        tokens = no_tokens
+        if eqn.effects:
+            ordered = ordered_effects.filter_in(eqn.effects)
+            if ordered:
+                tokens = self.tokens.subset(ordered)
+        ctx = LoweringContext(self.module, prim, avals_in, avals_out, tokens,
+                              (*self.prefix, *eqn.source_info.name_stack), eqn, self.scope, self.platforms)
+        if prim in rules.extended_by_batching and _touches_extended(avals_in, avals_out):
+            outs = lower_by_batching(ctx, values, eqn.params)
+        else:
+            rule = rules.find_rule(prim, self.platforms)
+            if rule is None:
+                raise rules.missing_rule(prim, self.platforms)
+            outs = rule(ctx, *values, **eqn.params)
+        if len(tokens):
+            if ctx.tokens_out is None:
+                raise RuntimeError(f"the lowering rule of {prim} has ordered effects but did not call set_tokens_out")
+            self.tokens = self.tokens.update_tokens(ctx.tokens_out)
+        self._bind(eqn, outs)
+
+    def _bind(self, eqn: JaxprEqn, outs: Any) -> None:
+        if isinstance(outs, _jaxlib.ir.Value):
+            outs = (outs,)
+        outvars = eqn.outvars
+        try:
+            count = len(outs)
+        except TypeError:
+            raise TypeError(f"the lowering rule of {eqn.primitive} returned {type(outs).__name__}; it must return a "
+                            "sequence of MLIR values, one per result") from None
+        if count != len(outvars):
+            raise ValueError(f"the lowering rule of {eqn.primitive} returned {count} values for {len(outvars)} results")
+        env = self.env
+        for v, out in zip(outvars, outs, strict=True):
+            env[v] = out
+
+
+def _label(prefix: Any, stack: Any, prim: Any) -> str:
+    return _render((*prefix, *stack, prim.name))
+
+
+def _spread(value: Any, aval: Any, shape: tuple[Any, ...]) -> Any:
+    """A rank-0 tensor, or one with axes of size 1, repeated over ``shape``."""
+    dims = range(len(shape)) if aval.shape else ()
+    attrs = {"broadcast_dimensions": _jaxlib.ir.DenseI64ArrayAttr.get(list(dims))}
+    typ = ir_type(aval.update(shape=shape))
+    return _jaxlib.ir.Operation.create("stablehlo.broadcast_in_dim", (typ,), (value,), attrs).result
+
+
+# --- extended dtypes -----------------------------------------------------------------------------------------------
+
+def _touches_extended(avals_in: Sequence[Any], avals_out: Sequence[Any]) -> bool:
+    extended = dtypes.ExtendedDType
+    return (any(isinstance(getattr(a, "dtype", None), extended) for a in avals_out)
+            or any(isinstance(getattr(a, "dtype", None), extended) for a in avals_in))
+
+
+def lower_by_batching(ctx: LoweringContext, values: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """An equation on arrays of an extended dtype as the batched equation on the arrays that carry them.
+
+    The block of each element is the batch, in the trailing dimension.
+    """
+    prim = ctx.primitive
+    batcher = primitive_batchers.get(prim)
+    if batcher is None:
+        raise NotImplementedError(f"{prim} has no batching rule, so it cannot be applied to arrays of extended dtypes")
+    physical, dims = [], []
+    for aval in ctx.avals_in:
+        plain = physical_aval(aval)
+        extra = len(plain.shape) - len(aval.shape)
+        if extra > 1:
+            raise NotImplementedError(f"{prim} on {aval}: elements of more than one dimension")
+        physical.append(plain)
+        dims.append(len(aval.shape) if extra else None)
+    landed: list[Any] = []
+
+    def batched(*xs: Any) -> Any:
+        out, out_dims = batcher(xs, dims, **params)
+        if not prim.multiple_results:
+            out, out_dims = [out], [out_dims]
+        landed[:] = out_dims
+        return out
+
+    jaxpr, consts = trace_to_jaxpr(batched, physical)
+    outs = emit_jaxpr(ctx.replace(avals_in=physical), jaxpr, consts, values)
+    for i, (aval, dim) in enumerate(zip(ctx.avals_out, landed, strict=True)):
+        last = len(aval.shape)
+        if dim is not None and dim != last:
+            order = [d for d in range(last + 1) if d != dim] + [dim]
+            plain = physical_aval(aval)
+            attrs = {"permutation": _jaxlib.ir.DenseI64ArrayAttr.get(order)}
+            outs[i] = _jaxlib.ir.Operation.create(
+                "stablehlo.transpose", (ir_type(ShapedArray(plain.shape, plain.dtype)),), (outs[i],), attrs).result
+    return outs

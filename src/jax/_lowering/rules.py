@@ -1,0 +1,72 @@
+"""The lowering tables: how each primitive becomes StableHLO.
+
+A rule is ``rule(ctx, *operands, **params)`` with MLIR values for operands and returns one value per result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Rule = Callable[..., Any]
+
+# Rules for every platform, and per platform the rules that take precedence there.
+lowerings: dict[Any, Rule] = {}
+platform_lowerings: dict[str, dict[Any, Rule]] = {}
+# Primitives that are one operation on operands of the result's shape: {primitive: operation name}. The emission loop
+# writes these without calling a rule; scalar operands are spread over the shape.
+elementwise_ops: dict[Any, str] = {}
+# Structural primitives, which mean the same for every element type. On values of an extended dtype (PRNG keys) they are
+# lowered through their batching rule: an array of keys is a batch of plain arrays.
+extended_by_batching: set[Any] = set()
+uncacheable: set[Any] = set()
+
+_ALIASES = {"gpu": ("cuda", "rocm")}
+
+
+def register_lowering(prim: Any, rule: Rule, platform: str | None = None, *, inline: bool = True,
+                      cacheable: bool = True) -> Rule:
+    """Says how ``prim`` is lowered, on one platform (``"cpu"``, ``"gpu"`` for cuda and rocm, ...) or, without one, all.
+
+    ``cacheable=False`` marks rules whose result depends on more than operand types and parameters; ``inline`` is
+    accepted for compatibility.
+    """
+    elementwise_ops.pop(prim, None)
+    if platform is None:
+        lowerings[prim] = rule
+    else:
+        for name in _ALIASES.get(platform, (platform,)):
+            platform_lowerings.setdefault(name, {})[prim] = rule
+    if not cacheable:
+        uncacheable.add(prim)
+    return rule
+
+
+def register_elementwise(prim: Any, operation: str) -> None:
+    """``prim`` is the one operation (``"stablehlo.sine"``, ``"chlo.erf"``) on operands of the result's shape.
+
+    Rank-0 operands, as literals often are, are spread over that shape.
+    """
+    lowerings.pop(prim, None)
+    elementwise_ops[prim] = operation
+
+
+def find_rule(prim: Any, platforms: tuple[str, ...]) -> Rule | None:
+    """The rule for ``prim``, or None. Rules that differ between ``platforms`` are refused."""
+    for platform in platforms:
+        table = platform_lowerings.get(platform)
+        if table is not None and prim in table:
+            if len(platforms) > 1:
+                raise NotImplementedError(
+                    f"{prim} is lowered differently on {platform}; lowering it for several platforms at once "
+                    f"({', '.join(platforms)}) is not supported: lower for each platform separately")
+            return table[prim]
+    return lowerings.get(prim)
+
+
+def missing_rule(prim: Any, platforms: tuple[str, ...]) -> NotImplementedError:
+    elsewhere = [p for p, table in platform_lowerings.items() if prim in table]
+    only = f" (it has one for {', '.join(elsewhere)})" if elsewhere else ""
+    return NotImplementedError(
+        f"the primitive {prim.name!r} has no lowering rule for {', '.join(platforms)}{only}, so it cannot be compiled; "
+        "register one with jax.interpreters.mlir.register_lowering")

@@ -1,0 +1,332 @@
+"""Vectorisation: a trace whose values carry the position of a mapped axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jax._base.caching import weak_cache
+from jax._ground.structural import broadcast_to_axis, move_axis
+from jax._language import rules
+from jax._language.avals import ShapedArray, typeof
+from jax._language.axes import axis_env, extend_axis_env
+from jax._language.jaxpr import ClosedJaxpr, eval_jaxpr
+from jax._language.staging import trace_to_jaxpr
+from jax._language.trace import Trace, Tracer, current_trace, run_in, run_rule
+from jax._transforms.jvp import no_rule_message
+
+not_mapped = None
+
+
+class AxisData:
+    """The mapped axis: its name (``None`` if anonymous) and size, and later its place on a mesh."""
+
+    __slots__ = ("name", "size", "spmd_name", "explicit_mesh_axis")
+
+    def __init__(self, name: Any, size: Any, spmd_name: Any = None, explicit_mesh_axis: Any = None) -> None:
+        self.name = name
+        self.size = size
+        self.spmd_name = spmd_name
+        self.explicit_mesh_axis = explicit_mesh_axis
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.size, self.spmd_name))
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, AxisData) and self.name == other.name and self.size == other.size
+                and self.spmd_name == other.spmd_name)
+
+
+class BatchTracer(Tracer):
+    """One example's view of a value with a mapped axis at ``batch_dim``."""
+
+    __slots__ = ("val", "batch_dim", "aval")
+
+    def __init__(self, trace: BatchTrace, val: Any, batch_dim: int) -> None:
+        self._trace = trace
+        self.val = val
+        self.batch_dim = batch_dim
+        aval = typeof(val)
+        shape = aval.shape
+        self.aval = ShapedArray(shape[:batch_dim] + shape[batch_dim + 1:], aval.dtype, aval.weak_type)
+
+    def _origin_msg(self) -> str:
+        return self.val._origin_msg() if isinstance(self.val, Tracer) else \
+            "It is one example of a batch under jax.vmap, so it has no single value."
+
+
+class BatchTrace(Trace):
+    """Applies batching rules; operations on values without the axis go to the parent unchanged."""
+
+    __slots__ = ("parent", "axis", "finished")
+
+    def __init__(self, parent: Trace, axis: AxisData) -> None:
+        self.parent = parent
+        self.axis = axis
+        self.finished = False
+
+    def is_finished(self) -> bool:
+        return self.finished
+
+    def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
+        vals, dims, active = [], [], False
+        for x in args:
+            if type(x) is BatchTracer and x._trace is self:
+                vals.append(x.val)
+                dims.append(x.batch_dim)
+                active = True
+            else:
+                vals.append(x)
+                dims.append(not_mapped)
+        return vals, dims, active
+
+    def wrap(self, val: Any, dim: Any) -> Any:
+        return val if dim is not_mapped else BatchTracer(self, val, dim)
+
+    def process(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        vals, dims, active = self.split(args)
+        if not active and not self._concerns(prim, params):
+            return run_rule(self.parent, prim.bind, tuple(vals), params)
+        fancy = rules.fancy_primitive_batchers.get(prim)
+        if fancy is not None:
+            out, out_dims = run_rule(self.parent, fancy, (self.axis, vals, dims), params)
+        else:
+            rule = rules.primitive_batchers.get(prim)
+            if rule is None:
+                raise NotImplementedError(no_rule_message("vmap", "batching", prim))
+            out, out_dims = run_rule(self.parent, rule, (vals, dims), params)
+        if prim.multiple_results:
+            return [self.wrap(v, d) for v, d in zip(out, out_dims, strict=True)]
+        return self.wrap(out, out_dims)
+
+    def _concerns(self, prim: Any, params: dict[str, Any]) -> bool:
+        """Whether a primitive mentions this trace's axis by name (collectives, jaxprs that contain them)."""
+        name = self.axis.name
+        if name is None or prim not in rules.fancy_primitive_batchers:
+            return False
+        return name in named_axes_of(params)
+
+    def custom_jvp(self, prim: Any, fun: Any, jvp: Any, args: Any, params: dict[str, Any]) -> Any:
+        vals, dims, active = self.split(args)
+        if not active:
+            return run_in(self.parent, prim.bind, fun, jvp, *vals, **params)
+        out_dims: list[Any] = []
+        batched_fun = _batch_flat(fun, self.axis, dims, out_dims)
+        batched_jvp = _batch_custom_jvp(jvp, self.axis, dims, out_dims)
+        outs = run_in(self.parent, prim.bind, batched_fun, batched_jvp, *vals, **params)
+        return [self.wrap(v, d) for v, d in zip(outs, out_dims, strict=True)]
+
+    def custom_vjp(self, prim: Any, fun: Any, fwd: Any, bwd: Any, args: Any, params: dict[str, Any]) -> Any:
+        vals, dims, active = self.split(args)
+        if not active:
+            return run_in(self.parent, prim.bind, fun, fwd, bwd, *vals, **params)
+        return params["batch"](self, prim, fun, fwd, bwd, vals, dims, params)
+
+
+def named_axes_of(params: dict[str, Any]) -> set[Any]:
+    """The axis names in the parameters of a collective, or used by the jaxprs an equation holds."""
+    out: set[Any] = set()
+    for key in ("axes", "axis_name"):
+        names = params.get(key)
+        if names is not None:
+            out.update(names if isinstance(names, (tuple, list, set, frozenset)) else (names,))
+    for v in params.values():
+        for item in v if isinstance(v, tuple) else (v,):
+            effects = getattr(item, "effects", None)
+            if effects:
+                out.update(e.name for e in effects if hasattr(e, "name"))
+    return out
+
+
+def batch_flat(fun: Callable[..., Sequence[Any]], axis: AxisData, args: Sequence[Any], dims: Sequence[Any],
+               ) -> tuple[list[Any], list[Any]]:
+    """Runs ``fun`` with the axis mapped; returns outputs and where the axis is in each."""
+    out_dims: list[Any] = []
+    outs = _batch_flat(fun, axis, dims, out_dims)(*args)
+    return outs, out_dims
+
+
+def _batch_flat(fun: Any, axis: AxisData, dims: Sequence[Any], out_dims: list[Any]) -> Callable[..., list[Any]]:
+    def batched(*args: Any) -> list[Any]:
+        trace = BatchTrace(current_trace.get(), axis)
+        tracers = [trace.wrap(x, d) for x, d in zip(args, dims, strict=True)]
+        try:
+            with extend_axis_env(axis.name, axis.size):
+                results = run_in(trace, fun, *tracers)
+        finally:
+            trace.finished = True
+        vals, found, _ = trace.split(results)
+        out_dims[:] = found
+        return vals
+    return batched
+
+
+def _batch_custom_jvp(jvp: Any, axis: AxisData, dims: Sequence[Any], out_dims: list[Any]) -> Callable[..., Any]:
+    """The batched form of a custom jvp rule, its outputs and tangents batched alike."""
+    from jax._language.zeros import Zero  # keeps the module's imports to what every vmap needs
+
+    def batched(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        zero = [type(t) is Zero for t in tangents]
+        tangent_dims = [None if z else d for d, z in zip(dims, zero, strict=True)]
+        found: list[Any] = []
+        out_zero: list[bool] = []
+
+        def fun(*flat: Any) -> list[Any]:
+            n = len(primals)
+            ts = [Zero.from_primal_value(p) if z else t
+                  for p, t, z in zip(flat[:n], flat[n:], zero, strict=True)]
+            outs, out_ts = jvp(list(flat[:n]), ts)
+            out_zero[:] = [type(t) is Zero for t in out_ts]
+            return [*outs, *(o if type(t) is Zero else t for o, t in zip(outs, out_ts, strict=True))]
+
+        flat_tangents = [0.0 if z else t for t, z in zip(tangents, zero, strict=True)]
+        outs = _batch_flat(fun, axis, [*dims, *tangent_dims], found)(*primals, *flat_tangents)
+        n = len(outs) // 2
+        primals_out, tangents_out = [], []
+        final = []
+        for p, pd, t, td, z in zip(outs[:n], found[:n], outs[n:], found[n:], out_zero, strict=True):
+            dim = pd if pd is not None else (None if z else td)
+            p = match_axis(axis.size, pd, dim, p)
+            primals_out.append(p)
+            tangents_out.append(Zero.from_primal_value(p) if z else match_axis(axis.size, td, dim, t))
+            final.append(dim)
+        out_dims[:] = final
+        return primals_out, tangents_out
+    return batched
+
+
+def match_axis(size: Any, src: Any, dst: Any, x: Any) -> Any:
+    """Moves the mapped axis of ``x`` from ``src`` to ``dst``, broadcasting where it has none."""
+    if src == dst:
+        return x
+    if dst is not_mapped:
+        raise ValueError("a value with a mapped axis cannot be returned without it")
+    if src is not_mapped:
+        return broadcast_to_axis(x, size, dst)
+    return move_axis(x, src, dst)
+
+
+def bdim_at_front(x: Any, dim: Any, size: Any) -> Any:
+    return match_axis(size, dim, 0, x)
+
+
+def batch_jaxpr(closed: ClosedJaxpr, axis: AxisData, in_batched: Sequence[bool],
+                instantiate: bool | Sequence[bool]) -> tuple[ClosedJaxpr, list[bool]]:
+    """The jaxpr with the axis mapped at position 0 of the marked inputs; ``instantiate`` forces it on outputs.
+
+    Returns it and which outputs carry the axis (at position 0).
+    """
+    force = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
+    return _batch_jaxpr(closed, axis, tuple(0 if b else None for b in in_batched), force, axis_env.get())
+
+
+def batch_jaxpr_axes(closed: ClosedJaxpr, axis: AxisData, in_dims: Sequence[Any],
+                     instantiate: bool | Sequence[bool]) -> tuple[ClosedJaxpr, list[bool]]:
+    """:func:`batch_jaxpr` with the mapped axis at any position of the inputs."""
+    force = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
+    return _batch_jaxpr(closed, axis, tuple(in_dims), force, axis_env.get())
+
+
+@weak_cache
+def _batch_jaxpr(closed: ClosedJaxpr, axis: AxisData, in_dims: tuple[Any, ...], force: tuple[bool, ...],
+                 env: Any) -> tuple[ClosedJaxpr, list[bool]]:
+    in_avals = [a if d is None else unmapped_aval(axis.size, d, a)
+                for a, d in zip(closed.in_avals, in_dims, strict=True)]
+    out_batched: list[bool] = []
+
+    def fun(*args: Any) -> list[Any]:
+        outs, dims = batch_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args, in_dims)
+        dst = [0 if (d is not None or f) else None for d, f in zip(dims, force, strict=True)]
+        out_batched.extend(d is not None for d in dst)
+        return [match_axis(axis.size, d, t, x) for x, d, t in zip(outs, dims, dst, strict=True)]
+
+    jaxpr, consts = trace_to_jaxpr(fun, in_avals, closed.jaxpr.debug_info._replace(arg_names=None))
+    return ClosedJaxpr(jaxpr, consts), out_batched
+
+
+def mapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
+    """``aval`` without its mapped axis."""
+    if axis is None or not isinstance(aval, ShapedArray):
+        return aval
+    if aval.shape[axis] != size:
+        raise ValueError(f"the mapped axis {axis} of {aval.str_short()} does not have size {size}")
+    return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1:])
+
+
+def unmapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
+    """``aval`` with an axis of ``size`` inserted at ``axis``."""
+    if axis is None or not isinstance(aval, ShapedArray):
+        return aval
+    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+
+
+# --- helpers for the rules of common kinds of primitives ------------------------------------------------------------
+
+def defvectorized(prim: Any) -> None:
+    """The primitive acts on each element of its one operand: the axis stays where it is."""
+    def rule(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        return prim.bind(args[0], **params), ([dims[0]] if prim.multiple_results else dims[0])
+    rules.primitive_batchers[prim] = rule
+
+
+def defbroadcasting(prim: Any) -> None:
+    """The primitive acts on corresponding elements of operands of equal shape (0-d ones are allowed)."""
+    rules.primitive_batchers[prim] = lambda args, dims, **params: broadcast_batcher(prim, args, dims, **params)
+
+
+def broadcast_batcher(prim: Any, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    """Aligns the operands of an n-ary element-wise primitive and applies it."""
+    shapes = {(typeof(x).shape, d) for x, d in zip(args, dims, strict=True) if typeof(x).ndim}
+    if len(shapes) == 1 and all(d is not None or typeof(x).ndim == 0 for x, d in zip(args, dims, strict=True)):
+        _, dim = next(iter(shapes))
+        if all(typeof(x).ndim for x in args):
+            out = prim.bind(*args, **params)
+            return (out, [dim] * len(out)) if prim.multiple_results else (out, dim)
+    size = next(typeof(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
+    dim = next(d for d in dims if d is not None)
+    ranks = [typeof(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
+    rank = max(ranks)
+    if any(r < rank for r in ranks):  # 0-d operands among others (select_n, clamp): broadcast them fully
+        shape = next(_example_shape(x, d) for x, d, r in zip(args, dims, ranks, strict=True) if r == rank)
+        args, dims = _expand_scalars(args, dims, ranks, rank, shape, size)
+        dim = 0
+    args = [match_axis(size, d, dim, x) for x, d in zip(args, dims, strict=True)]
+    out = prim.bind(*args, **params)
+    return (out, [dim] * len(out)) if prim.multiple_results else (out, dim)
+
+
+def _example_shape(x: Any, d: Any) -> tuple[int, ...]:
+    shape = typeof(x).shape
+    return shape if d is None else shape[:d] + shape[d + 1:]
+
+
+def _expand_scalars(args: Any, dims: Any, ranks: Any, rank: int, shape: Any, size: Any) -> tuple[list[Any], list[Any]]:
+    from jax._ground.structural import broadcast_in_dim  # only mixed ranks need it
+    new_args, new_dims = [], []
+    for x, d, r in zip(args, dims, ranks, strict=True):
+        if r < rank and d is not None:
+            x, d = broadcast_in_dim(x, (size, *shape), (0,)), 0
+        elif r < rank:
+            x = broadcast_in_dim(x, shape, ())
+        new_args.append(x)
+        new_dims.append(d)
+    return new_args, new_dims
+
+
+# --- values of other libraries' types -------------------------------------------------------------------------------
+
+class Vmappable:
+    """How values of a registered type are split along an axis and put together again."""
+
+    __slots__ = ("to_elt", "from_elt", "axis_size_type", "spec_type", "make_iota")
+
+    def __init__(self, to_elt: Any, from_elt: Any, spec_type: Any = None, axis_size_type: Any = None,
+                 make_iota: Any = None) -> None:
+        self.to_elt = to_elt
+        self.from_elt = from_elt
+        self.spec_type = spec_type
+        self.axis_size_type = axis_size_type
+        self.make_iota = make_iota
+
+
+vmappables: dict[type, Vmappable] = {}
