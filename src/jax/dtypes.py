@@ -447,8 +447,8 @@ def _no_common_type(entries: list[Entry], strict: bool) -> str:
     integers = any(tables.KIND[d] is int for d in narrow)
     bits = "/".join(str(b) for b in sorted({itemsize_bits(d) for d in narrow}))
     kind, wide = ("integers", "int32") if integers else ("floats", "float32")
-    return (f"no implicit promotion between {names}: {bits}-bit {kind} are not promoted to other dtypes, so "
-            f"that widening stays a visible choice. Convert explicitly, for instance with x.astype('{wide}').")
+    return (f"no implicit promotion between {names}: {bits}-bit {kind} are not promoted to other dtypes, so that "
+            f"widening stays a visible choice. Convert explicitly, say with x.astype('{wide}').")
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
@@ -574,6 +574,6 @@ def overflow_message(x: int, d: Any, name: str = "", where: str = "") -> str:
     place = f" of {where}" if where else ""
     message = f"the Python integer {x}{argument}{place} does not fit {d}, which holds {low} to {high}."
     if not enable_x64.value and d in tables.NARROWED.values():
-        message += (" 64-bit types are off: set jax_enable_x64 to True (or JAX_ENABLE_X64=1 in the environment) "
-                    "to have them, or pass a float.")
+        message += (" 64-bit types are off: to have them, set jax_enable_x64 to True (or JAX_ENABLE_X64=1 in the "
+                    "environment); or pass a float.")
     return message

@@ -1,4 +1,4 @@
-"""Functions on pytrees, under short names. :mod:`jax.tree_util` says what a pytree is and registers classes."""
+"""Functions on pytrees, under short names. :mod:`jax.tree_util` says what a pytree is."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Trees of Python containers: flattening, mapping, key paths, and how to make a class a container.
 
-A *pytree* is a tuple, named tuple, list, dict, ``OrderedDict``, ``defaultdict``, ``None`` (a container of nothing),
-an instance of a registered class, or anything else, which is a *leaf*. Functions of this library take and return
-pytrees of arrays. Dicts are flattened in the order of their sorted keys, an ``OrderedDict`` in its own order.
+A *pytree* is a tuple, named tuple, list, dict, ``OrderedDict``, ``defaultdict``, ``None`` (a container of
+nothing), an instance of a registered class, or anything else, which is a *leaf*. Functions of this library take
+and return pytrees of arrays. Dicts are flattened in the order of their sorted keys, an ``OrderedDict`` in its own.
 
 All registered classes are in jaxlib's default registry, which the compiled fast paths read as well.
 """
@@ -10,22 +10,30 @@ All registered classes are in jaxlib's default registry, which the compiled fast
 from __future__ import annotations
 
 import copyreg
-import dataclasses
 import functools
-from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from jax import _tree_compare as _compare
 from jax._base._jaxlib import pytree as _pytree
+from jax._tree_nodes import (
+    default_registry,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+)
+from jax._tree_nodes import registry as _registry
 
 __all__ = [
-    "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial", "PyTreeDef", "SequenceKey",
-    "all_leaves", "build_tree", "default_registry", "flatten_one_level", "flatten_one_level_with_keys",
+    "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial", "PyTreeDef",
+    "SequenceKey", "_registry", "all_leaves", "build_tree", "default_registry", "flatten_one_level", "flatten_one_level_with_keys",
     "is_tree_node", "keystr", "register_dataclass", "register_pytree_node", "register_pytree_node_class",
     "register_pytree_with_keys", "register_pytree_with_keys_class", "register_static", "tree_all",
-    "tree_broadcast", "tree_flatten", "tree_flatten_with_path", "tree_leaves", "tree_leaves_with_path", "tree_map",
-    "tree_map_with_path", "tree_reduce", "tree_reduce_associative", "tree_structure", "tree_transpose",
+    "tree_broadcast", "tree_flatten", "tree_flatten_with_path", "tree_leaves", "tree_leaves_with_path",
+    "tree_map", "tree_map_with_path", "tree_reduce", "tree_reduce_associative", "tree_structure", "tree_transpose",
     "tree_unflatten", "treedef_children", "treedef_is_leaf", "treedef_tuple",
 ]  # fmt: skip
 
@@ -34,21 +42,14 @@ SequenceKey = _pytree.SequenceKey
 DictKey = _pytree.DictKey
 GetAttrKey = _pytree.GetAttrKey
 FlattenedIndexKey = _pytree.FlattenedIndexKey
-default_registry = _pytree.default_registry()
 
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[Any, ...]
-_T = TypeVar("_T")
-_Class = TypeVar("_Class", bound=type)
 _UNSET: Any = object()
 
 
-def _default_registry() -> Any:
-    return default_registry
-
-
-# Lets a PyTreeDef of picklable metadata be pickled: its registry is named, not copied.
-copyreg.pickle(_pytree.PyTreeRegistry, lambda registry: (_default_registry, ()))
+# Lets a PyTreeDef whose metadata can be pickled be pickled: its registry is named, not copied.
+copyreg.pickle(type(default_registry), lambda registry: (_pytree.default_registry, ()))
 
 
 # --- flattening and building ---------------------------------------------------------------------------------
@@ -82,7 +83,8 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
       ValueError: when there are too few or too many leaves.
     """
     if type(treedef) is not PyTreeDef:
-        raise TypeError(f"tree_unflatten takes a PyTreeDef, then the leaves; got {type(treedef).__name__} first.")
+        raise TypeError("tree_unflatten takes a PyTreeDef, then the leaves; the first argument is a "
+                        f"{type(treedef).__name__}.")
     return treedef.unflatten(leaves)
 
 
@@ -132,7 +134,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     """
     found = default_registry.flatten_one_level(tree)
     if found is None:
-        raise ValueError(f"flatten_one_level: a {_compare.type_name(type(tree))} is a leaf; it has no children.")
+        raise ValueError(f"flatten_one_level: {tree!r} is a leaf; it has no children.")
     return found
 
 
@@ -140,8 +142,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], A
     """Like :func:`flatten_one_level`, with ``(key, child)`` in place of each child."""
     found = _compare.children_with_keys(tree)
     if found is None:
-        raise ValueError(
-            f"flatten_one_level_with_keys: a {_compare.type_name(type(tree))} is a leaf; it has no children.")
+        raise ValueError(f"flatten_one_level_with_keys: {tree!r} is a leaf; it has no children.")
     return found
 
 
@@ -179,10 +180,11 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
 
 
 def _bare_name(key: Any) -> str:
-    for cls, attribute in ((SequenceKey, "idx"), (DictKey, "key"), (GetAttrKey, "name"), (FlattenedIndexKey, "key")):
-        if isinstance(key, cls):
-            return str(getattr(key, attribute))
-    return str(key)
+    attribute = _ATTRIBUTE_OF_KEY.get(type(key))
+    return str(key) if attribute is None else str(getattr(key, attribute))
+
+
+_ATTRIBUTE_OF_KEY = {SequenceKey: "idx", DictKey: "key", GetAttrKey: "name", FlattenedIndexKey: "key"}
 
 
 # --- structures ----------------------------------------------------------------------------------------------
@@ -211,7 +213,9 @@ def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
 # --- mapping and reducing ------------------------------------------------------------------------------------
 
 
-def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map(
+    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
     """Apply ``f`` to each leaf.
 
     Args:
@@ -338,20 +342,20 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     if inner_treedef is None:
         subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
         if not subtrees:
-            raise ValueError("tree_transpose: the outer structure has no leaves to take the inner structure from; "
-                             "give inner_treedef.")
+            raise ValueError("tree_transpose: the outer structure has no leaves to take the inner structure "
+                             "from; give inner_treedef.")
         inner_treedef = tree_structure(subtrees[0])
     width = inner_treedef.num_leaves
     if len(leaves) != outer_treedef.num_leaves * width:
-        raise TypeError(f"tree_transpose: the tree has {len(leaves)} leaves, not {outer_treedef.num_leaves} times "
-                        f"{width}. Its structure is {treedef}; the outer one is {outer_treedef}, the inner one "
-                        f"{inner_treedef}.")
+        raise TypeError(f"tree_transpose: the tree has {len(leaves)} leaves, not {outer_treedef.num_leaves} "
+                        f"times {width}. Its structure is {treedef}; the outer one is {outer_treedef}, the inner "
+                        f"one {inner_treedef}.")
     return inner_treedef.unflatten([outer_treedef.unflatten(leaves[i::width]) for i in range(width)])
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """A tree with the structure of ``full_tree`` in which each leaf of ``prefix_tree`` is repeated throughout the
-    subtree that ``full_tree`` has in its place.
+    """A tree with the structure of ``full_tree`` in which each leaf of ``prefix_tree`` is repeated throughout
+    the subtree that ``full_tree`` has in its place.
 
     Args:
       prefix_tree: a tree whose structure ends at the latest where that of ``full_tree`` does.
@@ -407,219 +411,12 @@ class _Placeholder:
         return "*"
 
 
-# --- registration --------------------------------------------------------------------------------------------
-
-
-class NodeFunctions(NamedTuple):
-    """How instances of a registered class are taken apart, ``to_iter(x) -> (children, metadata)``, and put
-    together, ``from_iter(metadata, children)``."""
-
-    to_iter: Callable[[Any], tuple[Iterable[Any], Any]]
-    from_iter: Callable[[Any, Iterable[Any]], Any]
-
-
-_registry: dict[type, NodeFunctions] = {
-    tuple: NodeFunctions(lambda x: (x, None), lambda _, children: tuple(children)),
-    list: NodeFunctions(lambda x: (x, None), lambda _, children: list(children)),
-    dict: NodeFunctions(default_registry.flatten_one_level, lambda keys, xs: dict(zip(keys, xs, strict=True))),
-    type(None): NodeFunctions(lambda _: ((), None), lambda _, __: None),
-}
-
-
-def register_pytree_node(
-    nodetype: type[_T],
-    flatten_func: Callable[[_T], tuple[Iterable[Any], Any]],
-    unflatten_func: Callable[[Any, Any], _T],
-    flatten_with_keys_func: Callable[[_T], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
-) -> None:
-    """Make a class a container.
-
-    Args:
-      nodetype: the class. Subclasses of it are not registered with it.
-      flatten_func: takes an instance; returns its children and metadata that hashes and compares by value.
-      unflatten_func: takes metadata and children; returns an instance. The children may be anything, not only
-        arrays, so it should not convert or check them.
-      flatten_with_keys_func: like ``flatten_func``, with ``(key, child)`` for each child.
-
-    Raises:
-      ValueError: when the class is registered already.
-    """
-    if not isinstance(nodetype, type):
-        raise TypeError(f"register_pytree_node takes a class; got {nodetype!r}.")
-    default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
-    _registry[nodetype] = NodeFunctions(flatten_func, unflatten_func)
-
-
-def register_pytree_node_class(cls: _Class) -> _Class:
-    """Class decorator: make a class a container by its methods ``tree_flatten(self) -> (children, metadata)`` and
-    ``tree_unflatten(cls, metadata, children)``, a class method.
-
-    >>> import jax
-    >>> @jax.tree_util.register_pytree_node_class
-    ... class Pair:
-    ...     def __init__(self, a, b):
-    ...         self.a, self.b = a, b
-    ...     def tree_flatten(self):
-    ...         return (self.a, self.b), None
-    ...     @classmethod
-    ...     def tree_unflatten(cls, metadata, children):
-    ...         return cls(*children)
-    >>> jax.tree_util.tree_leaves(Pair(1, (2, 3)))
-    [1, 2, 3]
-    """
-    register_pytree_node(cls, lambda x: x.tree_flatten(), cls.tree_unflatten)  # type: ignore[attr-defined]
-    return cls
-
-
-def register_pytree_with_keys(
-    nodetype: type[_T],
-    flatten_with_keys: Callable[[_T], tuple[Iterable[tuple[Any, Any]], Any]],
-    unflatten_func: Callable[[Any, Any], _T],
-    flatten_func: Callable[[_T], tuple[Iterable[Any], Any]] | None = None,
-) -> None:
-    """Make a class a container whose children have names in key paths.
-
-    Args:
-      nodetype: the class.
-      flatten_with_keys: takes an instance; returns ``(key, child)`` pairs and metadata.
-      unflatten_func: takes metadata and children; returns an instance.
-      flatten_func: returns children and metadata, faster; by default made from ``flatten_with_keys``.
-    """
-    if flatten_func is None:
-        def flatten_func(node: _T) -> tuple[Iterable[Any], Any]:
-            pairs, metadata = flatten_with_keys(node)
-            return [child for _, child in pairs], metadata
-    register_pytree_node(nodetype, flatten_func, unflatten_func, flatten_with_keys)
-
-
-def register_pytree_with_keys_class(cls: _Class) -> _Class:
-    """Class decorator: like :func:`register_pytree_node_class`, by ``tree_flatten_with_keys`` (pairs of key and
-    child, and metadata) and ``tree_unflatten``; ``tree_flatten`` is used where there is one."""
-    plain = (lambda x: x.tree_flatten()) if hasattr(cls, "tree_flatten") else None
-    register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten, plain)  # type: ignore
-    return cls
-
-
-def register_dataclass(
-    nodetype: _Class, data_fields: Sequence[str] | None = None, meta_fields: Sequence[str] | None = None,
-    drop_fields: Sequence[str] = (),
-) -> _Class:
-    """Make a dataclass, or a class like one, a container.
-
-    Its constructor is called with all fields as keyword arguments whenever a tree is rebuilt, so it should not
-    convert or check what it gets.
-
-    Args:
-      nodetype: the class.
-      data_fields: names of the fields that are children. Left out (together with ``meta_fields``) for a dataclass,
-        these are all fields that the constructor takes, without those declared with ``jax.tree.static()``
-        (``metadata={'static': True}``).
-      meta_fields: names of the fields that are metadata: they must hash and compare by value.
-      drop_fields: fields of a dataclass that are in neither and take their defaults.
-
-    Returns:
-      The class, so that this is also a decorator.
-
-    Raises:
-      ValueError: when the names are not those of the fields, or the class is registered already.
-      TypeError: when only one of the lists is given, or none for a class that is no dataclass.
-
-    >>> import jax, dataclasses
-    >>> @jax.tree_util.register_dataclass
-    ... @dataclasses.dataclass
-    ... class Layer:
-    ...     w: object
-    ...     name: str = jax.tree.static(default='layer')
-    >>> jax.tree_util.tree_map(lambda w: 2 * w, Layer(3, 'first'))
-    Layer(w=6, name='first')
-    """
-    if (data_fields is None) != (meta_fields is None):
-        raise TypeError("register_dataclass takes both data_fields and meta_fields, or neither; got "
-                        f"data_fields={data_fields}, meta_fields={meta_fields}.")
-    if not isinstance(nodetype, type):
-        raise TypeError(f"register_dataclass takes a class; got {nodetype!r}.")
-    if data_fields is None or meta_fields is None:
-        data, meta = _fields_of_dataclass(nodetype, drop_fields)
-    else:
-        data, meta = tuple(data_fields), tuple(meta_fields)
-        _check_field_names(nodetype, data, meta, drop_fields)
-    default_registry.register_dataclass_node(nodetype, list(data), list(meta))
-    _registry[nodetype] = NodeFunctions(
-        lambda x: (tuple(getattr(x, name) for name in data), tuple(getattr(x, name) for name in meta)),
-        lambda metadata, children: nodetype(**dict(zip(data, children, strict=True)),
-                                            **dict(zip(meta, metadata, strict=True))))
-    return nodetype
-
-
-def _fields_of_dataclass(nodetype: type, dropped: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if not dataclasses.is_dataclass(nodetype):
-        raise TypeError(f"register_dataclass: {nodetype.__name__} is not a dataclass, so data_fields and meta_fields "
-                        "must be given (a dataclass decorator goes below this one).")
-    fields = [f for f in dataclasses.fields(nodetype) if f.init and f.name not in dropped]
-    return (tuple(f.name for f in fields if not f.metadata.get("static", False)),
-            tuple(f.name for f in fields if f.metadata.get("static", False)))
-
-
-def _check_field_names(nodetype: type, data: Iterable[str], meta: Iterable[str], dropped: Iterable[str]) -> None:
-    twice = set(data) & set(meta)
-    if twice:
-        raise ValueError(f"register_dataclass: {sorted(twice)} of {nodetype.__name__} cannot be both data and meta.")
-    if not dataclasses.is_dataclass(nodetype):
-        return
-    wanted = {f.name for f in dataclasses.fields(nodetype) if f.init}
-    given = set(data) | set(meta)
-    unknown, missing = given - wanted, wanted - given - set(dropped)
-    if unknown:
-        raise ValueError(f"register_dataclass: {nodetype.__name__}() takes no fields named {sorted(unknown)}; it takes "
-                         f"{sorted(wanted)}.")
-    if missing:
-        raise ValueError(f"register_dataclass: the fields {sorted(missing)} of {nodetype.__name__} are neither in "
-                         "data_fields nor in meta_fields; name them in drop_fields to leave them at their defaults.")
-
-
-def register_static(cls: _Class) -> _Class:
-    """Class decorator: make instances containers of nothing that are their own metadata. They must hash and compare
-    by value; they pass through transformations unseen and are part of the key of compiled functions."""
-    register_pytree_node(cls, lambda x: ((), x), lambda metadata, _: metadata)
-    return cls
-
-
-def _keys_of(mapping: Any) -> list[Any]:
-    return [DictKey(key) for key in mapping]
-
-
-register_pytree_with_keys(
-    OrderedDict,
-    lambda x: (tuple(zip(_keys_of(x), x.values(), strict=True)), tuple(x)),
-    lambda keys, values: OrderedDict(zip(keys, values, strict=True)),
-    lambda x: (tuple(x.values()), tuple(x)),
-)
-
-
-def _flatten_defaultdict(x: Any) -> tuple[tuple[Any, ...], Any]:
-    keys = tuple(sorted(x))
-    return tuple(x[key] for key in keys), (x.default_factory, keys)
-
-
-def _flatten_defaultdict_with_keys(x: Any) -> tuple[Any, Any]:
-    values, metadata = _flatten_defaultdict(x)
-    return tuple(zip(_keys_of(metadata[1]), values, strict=True)), metadata
-
-
-register_pytree_with_keys(
-    defaultdict,
-    _flatten_defaultdict_with_keys,
-    lambda metadata, values: defaultdict(metadata[0], zip(metadata[1], values, strict=True)),
-    _flatten_defaultdict,
-)
-
-
 # --- partial application -------------------------------------------------------------------------------------
 
 
 class _Opaque:
-    """A callable behind a plain object. ``functools.partial`` merges with a partial that it is given, which would
-    make the inner arguments children of a ``Partial``; it leaves this one alone."""
+    """A callable behind a plain object. ``functools.partial`` merges with a partial that it is given, which
+    would make the inner arguments children of a ``Partial``; it leaves this one alone."""
 
     __slots__ = ("fun",)
 
@@ -644,8 +441,8 @@ class Partial(functools.partial):
     transformations, for instance as an argument of a compiled function.
 
     Args:
-      func: the function; it is metadata, so it is compared by ``==`` when compiled functions look for a match. When it
-        is a partial itself, its own arguments belong to the metadata.
+      func: the function; it is metadata, so it is compared by ``==`` when compiled functions look for a match.
+        When it is a partial itself, its own arguments belong to the metadata.
       *args: leading arguments, the children.
       **kw: keyword arguments, children as well.
 
@@ -656,7 +453,9 @@ class Partial(functools.partial):
     """
 
     def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any) -> Partial:
-        return super().__new__(cls, _Opaque(func) if isinstance(func, functools.partial) else func, *args, **kw)
+        if isinstance(func, functools.partial):
+            func = _Opaque(func)
+        return super().__new__(cls, func, *args, **kw)
 
 
 register_pytree_node(
