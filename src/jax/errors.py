@@ -1,7 +1,7 @@
 """Exceptions of this library.
 
-Messages are put together when they are shown, not when an error is raised: a library that probes a traced value
-(``hasattr``, ``numpy.asarray`` in a ``try``) pays next to nothing for the error it swallows.
+Messages are put together when they are shown, not when an error is raised: a library that probes a traced
+value (``hasattr``, ``numpy.asarray`` in a ``try``) pays next to nothing for the error it swallows.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ class KeyReuseError(JAXTypeError):
 class UnexpectedTracerError(JAXTypeError):
     """A traced value was used after, or outside of, the function whose tracing made it.
 
-    It was kept somewhere that outlives the call: a global, an attribute, a list, a default argument, a closure
-    over another function's variable. Remedy: return the value from the traced function and pass it on as an
-    argument. ``with jax.checking_leaks():`` raises where the value escapes rather than where it is used.
+    It was kept somewhere that outlives the call: a global, an attribute, a list, a default argument, another
+    function's variable. Remedy: return the value from the traced function and pass it on as an argument.
+    ``with jax.checking_leaks():`` raises where the value escapes rather than where it is used.
     """
 
     def __init__(self, msg: str | Callable[[], str]):
@@ -111,6 +111,8 @@ def _explain(opening: str, tracer: Any, context: str, remedy: str) -> Callable[[
         frame = _source.user_frame(traceback)
         where = f", at {frame}" if frame is not None else ""
         lines = [f"{opening} {_describe(tracer)}{where}."]
+        if frame is not None and frame.text():
+            lines.append(f"    {frame.text()}")
         lines += [part for part in (context.strip(), _origin(tracer)) if part]
         lines.append(f"Remedy: {remedy}")
         return "\n".join(lines)
@@ -121,11 +123,11 @@ def _explain(opening: str, tracer: Any, context: str, remedy: str) -> Callable[[
 class ConcretizationTypeError(JAXTypeError):
     """A value is needed while tracing, when only shapes and dtypes are known.
 
-    Values of arguments exist when the compiled program runs, not while ``jit``, ``vmap`` or ``scan`` record it.
-    What Python itself has to know (a shape, an axis, a number of steps, a choice between functions) must be known
-    then: pass it as a static argument (``jax.jit(f, static_argnums=...)``) or compute it with NumPy from such
-    arguments. What the program decides as it runs goes through ``jnp.where``, ``jax.lax.cond`` and
-    ``jax.lax.while_loop``.
+    Values of arguments exist when the compiled program runs, not while ``jit``, ``vmap`` or ``scan`` record
+    it. What Python itself has to know (a shape, an axis, a number of steps, a choice between functions) must
+    be known while recording: pass it as a static argument (``jax.jit(f, static_argnums=...)``) or compute it
+    with NumPy from such arguments. What the program decides as it runs goes through ``jnp.where``,
+    ``jax.lax.cond`` and ``jax.lax.while_loop``.
 
     Args:
       tracer: the traced value that was asked for its number.
@@ -138,19 +140,19 @@ class ConcretizationTypeError(JAXTypeError):
                 "A concrete value is needed here, but while tracing there is only",
                 tracer,
                 context,
-                "make the argument static (static_argnums or static_argnames of jax.jit) if Python has to know "
-                "it; otherwise stay inside jax.numpy and jax.lax, which take traced values.",
+                "make the argument static (static_argnums or static_argnames of jax.jit) if Python has to "
+                "know it; otherwise stay inside jax.numpy and jax.lax, which take traced values.",
             )
         )
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
-    """Python asked a traced value whether it is true: ``if``, ``while``, ``and``, ``or``, ``not``, ``assert``,
-    a chained comparison, ``bool()``.
+    """Python asked a traced value whether it is true: ``if``, ``while``, ``and``, ``or``, ``not``,
+    ``assert``, a chained comparison, ``bool()``.
 
-    Remedies: ``jnp.where(c, a, b)`` picks values, ``jax.lax.cond`` picks a branch, ``jax.lax.while_loop`` loops;
-    ``&``, ``|`` and ``~`` combine conditions. If the condition depends only on what is known while tracing, make
-    that argument static.
+    Remedies: ``jnp.where(c, a, b)`` picks values, ``jax.lax.cond`` picks a branch, ``jax.lax.while_loop``
+    loops; ``&``, ``|`` and ``~`` combine conditions. If the condition depends only on what is known while
+    tracing, make that argument static.
     """
 
     def __init__(self, tracer: Any):
@@ -161,18 +163,18 @@ class TracerBoolConversionError(ConcretizationTypeError):
                 tracer,
                 "",
                 "use jnp.where(condition, a, b) to choose values, jax.lax.cond to choose what runs, "
-                "jax.lax.while_loop to repeat, and & | ~ in place of and, or, not; or make the argument static "
-                "(static_argnums or static_argnames of jax.jit).",
+                "jax.lax.while_loop to repeat, and & | ~ in place of and, or, not; or make the argument "
+                "static (static_argnums or static_argnames of jax.jit).",
             ),
         )
 
 
 class TracerIntegerConversionError(JAXTypeError):
-    """A traced value was used where Python needs an integer: an index into a list or NumPy array, ``range``, an
-    axis, a shape.
+    """A traced value was used where Python needs an integer: an index into a list or NumPy array, ``range``,
+    an axis, a shape.
 
-    Remedies: index ``jnp.asarray(the_list)`` instead of the list, loop with ``jax.lax.fori_loop``, make sizes and
-    axes static arguments.
+    Remedies: index ``jnp.asarray(the_list)`` instead of the list, loop with ``jax.lax.fori_loop``, make sizes
+    and axes static arguments.
     """
 
     def __init__(self, tracer: Any):
@@ -191,8 +193,8 @@ class TracerIntegerConversionError(JAXTypeError):
 class TracerArrayConversionError(JAXTypeError):
     """A traced value was given to NumPy, which needs numbers.
 
-    Remedies: the function of the same name in ``jax.numpy``; ``jax.pure_callback`` for code that exists only in
-    NumPy; a static argument for what should be computed while tracing.
+    Remedies: the function of the same name in ``jax.numpy``; ``jax.pure_callback`` for code that exists only
+    in NumPy; a static argument for what should be computed while tracing.
     """
 
     def __init__(self, tracer: Any):
@@ -202,16 +204,17 @@ class TracerArrayConversionError(JAXTypeError):
                 tracer,
                 "",
                 "call the jax.numpy function instead of the numpy one, wrap code that only NumPy can run in "
-                "jax.pure_callback, or make the argument static (static_argnums or static_argnames of jax.jit).",
+                "jax.pure_callback, or make the argument static (static_argnums or static_argnames of "
+                "jax.jit).",
             )
         )
 
 
 class NonConcreteBooleanIndexError(JAXIndexError):
-    """An array was indexed by a traced boolean mask: the shape of the result would depend on the mask's values.
+    """An array was indexed by a traced boolean mask: the result's shape would depend on the mask's values.
 
-    Remedies: ``jnp.where(mask, x, fill)``, the ``where=`` argument of reductions, ``jnp.where(mask, new, x)`` in
-    place of ``x[mask] = new``, or ``jnp.nonzero(mask, size=n)`` with a fixed number of results.
+    Remedies: ``jnp.where(mask, x, fill)``, the ``where=`` argument of reductions, ``jnp.where(mask, new, x)``
+    in place of ``x[mask] = new``, or ``jnp.nonzero(mask, size=n)`` with a fixed number of results.
     """
 
     def __init__(self, tracer: Any):
@@ -220,8 +223,9 @@ class NonConcreteBooleanIndexError(JAXIndexError):
                 "The shape of x[mask] depends on the values in the mask, but the mask is",
                 tracer,
                 "",
-                "use jnp.where(mask, x, fill) to blank elements out, where= in reductions, jnp.where(mask, new, "
-                "x) to assign, or jnp.nonzero(mask, size=n) to pick a fixed number of elements.",
+                "use jnp.where(mask, x, fill) to blank elements out, where= in reductions, "
+                "jnp.where(mask, new, x) to assign, or jnp.nonzero(mask, size=n) to pick a fixed number of "
+                "elements.",
             )
         )
 

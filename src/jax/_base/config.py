@@ -10,23 +10,23 @@ from __future__ import annotations
 import contextlib
 import difflib
 import sys
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 from jax._base._jaxlib import jax_jit as _jax_jit
 from jax._base._jaxlib import trace_context, trace_context_names
 from jax._base.option import UNSET, Option, Override, internal_state
 from jax._base.option import registry as _registry
+from jax._base.settings import devices as _devices
 from jax._base.settings.compiler import *  # noqa: F403
 from jax._base.settings.devices import *  # noqa: F403
 from jax._base.settings.diagnostics import *  # noqa: F403
 from jax._base.settings.numerics import *  # noqa: F403
 from jax._base.settings.tracing import *  # noqa: F403
-from jax._base.settings.devices import _all_guards
 from jax._base.settings.tracing import check_tracer_leaks
 
-# Swapped (`swap_local`) for something unique to a trace while it stages, so that jaxlib's C++ jit cache misses
-# under it and asks Python.
+# Something else than None (`swap_local`) while a trace stages, so that jaxlib's C++ jit cache misses under it
+# and asks Python. The cache keeps its keys: a constant, not the trace.
 trace_marker = internal_state("trace_marker", None, jit_key=True, trace_context=False)
 
 # Called by the C++ jit fast path with its results, when not None (checks for NaN and infinities).
@@ -37,9 +37,9 @@ _jax_jit.set_post_hook_state(post_hook)
 class JaxConfig:
     """The options of this library: read ``jax.config.NAME``, set ``jax.config.update(NAME, value)``.
 
-    A value comes from, in this order: a context manager in force in this thread (``with jax.enable_x64(True):``),
-    ``update`` or a command-line flag, the environment variable named after the option in upper case, the
-    default. ``jax.config.describe(NAME)`` says what an option is for.
+    A value comes from, in this order: a context manager in force in this thread
+    (``with jax.enable_x64(True):``), ``update`` or a command-line flag, the environment variable named after
+    the option in upper case, the default. ``jax.config.describe(NAME)`` says what an option is for.
     """
 
     __slots__ = ("_flags", "use_absl")
@@ -57,8 +57,8 @@ class JaxConfig:
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _registry:
             raise AttributeError(
-                f"Options are not set by assignment. Use jax.config.update({name!r}, {value!r}), or a context "
-                "manager for one thread."
+                f"Options are not set by assignment. Use jax.config.update({name!r}, {value!r}), or a "
+                "context manager for one thread."
             )
         raise AttributeError(_unknown(name))
 
@@ -78,8 +78,8 @@ class JaxConfig:
     def update(self, name: str, val: Any) -> None:
         """Set option ``name`` for the whole process.
 
-        Raises AttributeError for an unknown name (naming similar ones), ValueError for a value the option does
-        not take (naming those it does).
+        Raises AttributeError for an unknown name (naming similar ones), ValueError for a value the option
+        does not take (naming those it does).
 
         >>> import jax
         >>> jax.config.update("jax_debug_nans", False)
@@ -108,8 +108,8 @@ class JaxConfig:
         option = self._option(name)
         scope = "process" if option.process_wide else "process or thread"
         return (
-            f"{name} = {option.value!r}\n{option.doc}\nTakes {option.kind.accepted}; default {option.default!r}; "
-            f"environment: {' or '.join(option.env)}; set per {scope}."
+            f"{name} = {option.value!r}\n{option.doc}\nTakes {option.kind.accepted}; "
+            f"default {option.default!r}; environment: {' or '.join(option.env)}; set per {scope}."
         )
 
     # --- absl -----------------------------------------------------------------------------------------------
@@ -194,7 +194,10 @@ config = JaxConfig()
 
 
 def checking_leaks(enable: bool = True) -> Override:
-    """Context manager: raise when a traced value outlives the function being traced (``jax_check_tracer_leaks``)."""
+    """Context manager: raise when a traced value outlives the function being traced.
+
+    Sets ``jax_check_tracer_leaks`` in this thread.
+    """
     return check_tracer_leaks(enable)
 
 
@@ -205,18 +208,65 @@ def transfer_guard(new_val: str | None) -> Iterator[None]:
     ``new_val`` is 'allow', 'log', 'disallow', 'log_explicit' or 'disallow_explicit'.
     """
     with contextlib.ExitStack() as stack:
-        for option in _all_guards:
+        for option in _devices._all_guards:
             stack.enter_context(option(new_val))
         yield
+
+
+# Pairs of a user context and its value, the innermost last.
+_user_values = internal_state("user_contexts", ())
+
+
+class UserContext:
+    """A thread-local setting of the user's own for traced functions to read; see :func:`make_user_context`."""
+
+    __slots__ = ("_default",)
+
+    def __init__(self, default: Any):
+        self._default = default
+
+    @property
+    def value(self) -> Any:
+        """The value in force in this thread."""
+        for context, value in reversed(_user_values.value):
+            if context is self:
+                return value
+        return self._default
+
+    @contextlib.contextmanager
+    def __call__(self, value: Hashable) -> Iterator[None]:
+        """Context manager: the setting has ``value`` in this thread."""
+        hash(value)  # it joins cache keys: refuse it here, where the user sees why
+        previous = _user_values.swap_local((*_user_values.value, (self, value)))
+        try:
+            yield
+        finally:
+            _user_values.swap_local(previous)
+
+
+def make_user_context(default_value: Any = None) -> UserContext:
+    """A new setting that ``jax.jit`` and the other caches of traces take into account.
+
+    >>> import jax
+    >>> mode = jax.make_user_context("fast")
+    >>> with mode("exact"):
+    ...     mode.value
+    'exact'
+
+    A function under ``jit`` that reads ``mode.value`` is traced once for each value. Values must be hashable.
+    """
+    return UserContext(default_value)
 
 
 __all__ = [
     "UNSET",
     "JaxConfig",
     "Option",
+    "UserContext",
     "checking_leaks",
     "config",
     "internal_state",
+    "make_user_context",
     "post_hook",
     "trace_context",
     "trace_context_names",

@@ -1,8 +1,8 @@
 """The machinery of configuration options: kinds of value, declaration, overriding per thread.
 
-Each option is a subclass instance of jaxlib's C++ ``Config``: its process-wide value, its thread-local override
-and its part in the key of jaxlib's jit cache are all kept there, so that a compiled call sees a change without
-asking Python. ``jax._base.settings`` declares the options; ``jax._base.config`` is what others import.
+Each option extends jaxlib's C++ ``Config``: its process-wide value, its thread-local override and its part in
+the key of jaxlib's jit cache are all kept there, so that a compiled call sees a change without asking Python.
+``jax._base.settings`` declares the options; ``jax._base.config`` is what others import.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class Kind:
 
     __slots__ = ("accepted", "choices", "parse", "type")
 
-    def __init__(self, accepted: str, parse: Callable[[Any], Any], type_: type, choices: tuple[str, ...] = ()):
+    def __init__(
+        self, accepted: str, parse: Callable[[Any], Any], type_: type, choices: tuple[str, ...] = ()
+    ):
         self.accepted = accepted
         self.parse = parse
         self.type = type_
@@ -227,7 +229,9 @@ def _from_environment(variables: Iterable[str], kind: Kind, default: Any) -> Any
         try:
             return kind.parse(text)
         except (ValueError, TypeError, KeyError):
-            raise ValueError(f"The environment variable {variable} takes {kind.accepted}; it is {text!r}.") from None
+            raise ValueError(
+                f"The environment variable {variable} takes {kind.accepted}; it is {text!r}."
+            ) from None
     return default
 
 
@@ -246,7 +250,7 @@ def declare(
     """Declare a public option.
 
     Args:
-      traced: it can change what a trace produces, so every trace cache and jaxlib's jit cache key on it.
+      traced: it can change what a trace or lowering produces: trace caches and jaxlib's jit cache key on it.
       jit_key: jaxlib's jit cache keys on it (by default exactly when ``traced``).
       process_wide: no thread-local override.
       inert: why it has no effect in this implementation; it is still stored and validated.
@@ -254,6 +258,7 @@ def declare(
     """
     if inert is not None:
         doc = f"{doc} Has no effect here: {inert}"
+        traced = False
     option = Option(
         name,
         default,

@@ -1,7 +1,7 @@
 """Where in the user's program something happened: stacks, names of scopes, filtered tracebacks.
 
-Capturing a stack is cheap (jaxlib records code objects and instruction offsets); everything that turns one into
-files and lines is lazy.
+Capturing a stack is cheap (jaxlib records code objects and instruction offsets); everything that turns one
+into files and lines is lazy.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any, NamedTuple, TypeVar
 from jax._base._jaxlib import Traceback, TracebackScope, xla
 from jax._base.settings.diagnostics import (
     hlo_source_file_canonicalization_regex,
-    tracer_error_num_traceback_frames,
     traceback_filtering,
+    tracer_error_num_traceback_frames,
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 current: Callable[[], Traceback | None] = Traceback.get_traceback
-"""The Python stack at the call, innermost frame first. The cost grows with its depth: 0.1 to 1 microsecond."""
+"""The Python stack at the call, innermost frame first. The cost grows with depth: 0.1 to 1 microsecond."""
 
 capture_scope = TracebackScope
 """Context manager: stacks captured inside end here, so that deep callers do not make captures slow."""
@@ -182,7 +182,8 @@ def location_file(code: CodeType) -> str | None:
 
 # --- the user's place while equations of an earlier program are evaluated again -----------------------------
 
-_replayed: contextvars.ContextVar[Traceback | None] = contextvars.ContextVar("jax_replayed_source", default=None)
+_replayed: contextvars.ContextVar[Traceback | None]
+_replayed = contextvars.ContextVar("jax_replayed_source", default=None)
 _replayed_get = _replayed.get
 
 
@@ -217,7 +218,7 @@ class user_context:
 
 
 class Transform:
-    """An element of the name stack that a transformation adds; it wraps what is inside: ``jvp(layer/dot)``."""
+    """What a transformation adds to the name stack; it wraps what is inside: ``jvp(layer/dot)``."""
 
     __slots__ = ("name",)
 
@@ -311,7 +312,7 @@ _FILTERED_NOTE = (
 
 
 class UnfilteredTraceback(Exception):
-    """Carries the complete traceback of an error as its cause (``jax_traceback_filtering='remove_frames'``)."""
+    """The complete traceback of an error, as its cause (``jax_traceback_filtering='remove_frames'``)."""
 
 
 def api_boundary(fun: F) -> F:
@@ -389,8 +390,8 @@ def _keep_full(error: BaseException, full: TracebackType | None) -> None:
     if isinstance(error.__cause__, UnfilteredTraceback):
         return  # an inner boundary has already kept the innermost, most telling part
     complete = UnfilteredTraceback(
-        f"{type(error).__name__}: {error}\n\nThe traceback above is complete; the one below leaves out frames "
-        "inside the library."
+        f"{type(error).__name__}: {error}\n\nThe traceback above is complete; the one below leaves out "
+        "frames inside the library."
     )
     complete.__traceback__ = full
     complete.__context__, complete.__cause__ = error.__context__, error.__cause__

@@ -204,7 +204,11 @@ jax2tf_default_native_serialization = _o.declare(
 # --- lowering choices on accelerators, Pallas ---------------------------------------------------------------
 
 bcoo_cusparse_lowering = _o.declare(
-    "jax_bcoo_cusparse_lowering", False, _o.BOOL, "Lower BCOO products on NVIDIA GPUs to cuSPARSE.", traced=True
+    "jax_bcoo_cusparse_lowering",
+    False,
+    _o.BOOL,
+    "Lower BCOO products on NVIDIA GPUs to cuSPARSE.",
+    traced=True,
 )
 use_magma = _o.declare(
     "jax_use_magma",
@@ -232,7 +236,11 @@ pallas_enable_debug_checks = _o.declare(
     "jax_pallas_enable_debug_checks", False, _o.BOOL, "Run pl.debug_check at run time.", traced=True
 )
 pallas_poison_buffers = _o.declare(
-    "jax_pallas_poison_buffers", False, _o.BOOL, "Fill Pallas scratch buffers with NaN when allocated.", traced=True
+    "jax_pallas_poison_buffers",
+    False,
+    _o.BOOL,
+    "Fill Pallas scratch buffers with NaN when allocated.",
+    traced=True,
 )
 pallas_use_mosaic_gpu = _o.declare(
     "jax_pallas_use_mosaic_gpu",

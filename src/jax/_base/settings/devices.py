@@ -83,7 +83,10 @@ mock_num_gpu_processes = _o.declare(
     process_wide=True,
 )  # fmt: skip
 mock_gpu_topology = _o.declare(
-    "jax_mock_gpu_topology", "", _o.STR, "Pretend a GPU cluster: 'slices x hosts per slice x devices per host'.",
+    "jax_mock_gpu_topology",
+    "",
+    _o.STR,
+    "Pretend a GPU cluster: 'slices x hosts per slice x devices per host'.",
     process_wide=True,
 )  # fmt: skip
 sort_devices_by_process_index = _o.declare(
@@ -143,8 +146,8 @@ def _guard(direction: str) -> _o.Option:
         f"jax_transfer_guard_{direction}",
         None,
         _GUARD_LEVELS,
-        f"What happens on an implicit {direction.replace('_', '-')} transfer ('allow', 'log', 'disallow'), or on an "
-        "explicit one as well ('log_explicit', 'disallow_explicit'). None is 'allow'.",
+        f"What happens on an implicit {direction.replace('_', '-')} transfer ('allow', 'log', 'disallow'), "
+        "or on an explicit one as well ('log_explicit', 'disallow_explicit'). None is 'allow'.",
     )
 
     def level(value: _Any) -> _Any:
@@ -202,7 +205,12 @@ thread_guard = _o.declare(
     "Raise when a program that runs on several processes is started from another thread than the one that "
     "set this guard.",
 )
-thread_guard.hook(_guards.update_thread_guard_global_state)
+thread_guard.hook(
+    _guards.update_thread_guard_global_state,
+    lambda value: _guards.update_thread_guard_global_state(
+        thread_guard.get_global() if value is _o.UNSET else value
+    ),
+)
 
 # --- several processes --------------------------------------------------------------------------------------
 
@@ -214,11 +222,17 @@ cpu_collectives_implementation = _o.declare(
     process_wide=True,
 )
 cpu_get_local_topology_timeout_minutes = _o.declare(
-    "jax_cpu_get_local_topology_timeout_minutes", 2, _o.INT, "How long each process may take to say what it has.",
+    "jax_cpu_get_local_topology_timeout_minutes",
+    2,
+    _o.INT,
+    "How long each process may take to say what it has.",
     process_wide=True,
 )  # fmt: skip
 cpu_get_global_topology_timeout_minutes = _o.declare(
-    "jax_cpu_get_global_topology_timeout_minutes", 5, _o.INT, "How long all of them may take; more than the local one.",
+    "jax_cpu_get_global_topology_timeout_minutes",
+    5,
+    _o.INT,
+    "How long all of them may take; more than the local one.",
     process_wide=True,
 )  # fmt: skip
 enable_recoverability = _o.declare(
@@ -240,7 +254,10 @@ distributed_verify_secure_credentials = _o.declare(
     process_wide=True,
 )  # fmt: skip
 mtls_ca_file = _o.declare(
-    "jax_mtls_ca_file", None, _o.optional(_o.STR), "Authority certificates for connections between processes.",
+    "jax_mtls_ca_file",
+    None,
+    _o.optional(_o.STR),
+    "Authority certificates for connections between processes.",
     process_wide=True,
 )  # fmt: skip
 mtls_cert_file = _o.declare(

@@ -119,10 +119,20 @@ remat_barrier_no_cotangents = _o.declare(
     traced=True,
 )
 custom_jvp3 = _o.declare(
-    "jax_custom_jvp3", False, _o.BOOL, "Another implementation of custom_jvp.", traced=True, inert="there is one."
+    "jax_custom_jvp3",
+    False,
+    _o.BOOL,
+    "Another implementation of custom_jvp.",
+    traced=True,
+    inert="there is one.",
 )
 custom_vjp3 = _o.declare(
-    "jax_custom_vjp3", False, _o.BOOL, "Another implementation of custom_vjp.", traced=True, inert="there is one."
+    "jax_custom_vjp3",
+    False,
+    _o.BOOL,
+    "Another implementation of custom_vjp.",
+    traced=True,
+    inert="there is one.",
 )
 use_rgv3 = _o.declare(
     "jax_use_rgv3", True, _o.BOOL, "A form of replica groups in collectives.", traced=True,
