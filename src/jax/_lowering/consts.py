@@ -1,6 +1,6 @@
 """Closed-over arrays: small ones are written into the program, large ones become arguments of the executable.
 
-A large array in the text of a module is copied, hashed and folded by the compiler, and its copy stays in the executable.
+The compiler copies, hashes and folds a large array in the text of a module, and the copy stays in the executable.
 """
 
 from __future__ import annotations

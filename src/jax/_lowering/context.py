@@ -46,8 +46,8 @@ class MlirState:
             self.locations = _traceback_locations(self.context, *frames)
 
 
-def _traceback_locations(mlir_context: Any, limit: int, everything: bool) -> Callable[[Any], Any]:
-    """Converts captured tracebacks to MLIR locations; frames that are not the user's are left out."""
+def _traceback_locations(mlir_context: Any, limit: int, stacks: bool) -> Callable[[Any], Any]:
+    """Converts captured tracebacks to MLIR locations: the user's innermost frames, or just one of them."""
     if limit == 0:
         unknown = _jaxlib.ir.Location.unknown(mlir_context)
         return lambda traceback: unknown
@@ -55,9 +55,9 @@ def _traceback_locations(mlir_context: Any, limit: int, everything: bool) -> Cal
 
     def file_name(code: Any) -> str | None:
         name = code.co_filename
-        return name if everything or is_user_file(name) else None
+        return name if is_user_file(name) else None
 
-    frames = limit if limit > 0 else 1000
+    frames = 1 if not stacks else limit if limit > 0 else 1000
     return _jaxlib.mlir_ext.TracebackToLocationCache(file_name, frames, mlir_context).get
 
 
@@ -107,7 +107,7 @@ def current_state() -> MlirState:
     """The state that builders use in this thread."""
     state = getattr(_active, "state", None)
     if state is None:
-        raise RuntimeError("no lowering is under way in this thread: StableHLO can only be built inside a lowering rule")
+        raise RuntimeError("no lowering is under way in this thread: StableHLO is built inside lowering rules only")
     return state
 
 
@@ -220,8 +220,9 @@ class LoweringContext:
     __slots__ = ("module_context", "primitive", "avals_in", "avals_out", "tokens_in", "tokens_out", "name_stack", "eqn",
                  "scope", "_platforms")
 
-    def __init__(self, module_context: ModuleContext, primitive: Any, avals_in: Any, avals_out: Any, tokens_in: TokenSet,
-                 name_stack: Any, eqn: Any, scope: Scope, platforms: tuple[str, ...] | None = None) -> None:
+    def __init__(self, module_context: ModuleContext, primitive: Any, avals_in: Any, avals_out: Any,
+                 tokens_in: TokenSet, name_stack: Any, eqn: Any, scope: Scope,
+                 platforms: tuple[str, ...] | None = None) -> None:
         self.module_context = module_context
         self.primitive = primitive
         self.avals_in = avals_in

@@ -21,24 +21,28 @@ from jax._lowering.types import constant_array, constant_op, elements_attr, ir_t
 _render = source.render_names
 
 
-def emit_jaxpr(ctx: LoweringContext, jaxpr: Jaxpr, consts: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+def emit_jaxpr(ctx: LoweringContext, jaxpr: Jaxpr, consts: Sequence[Any], operands: Sequence[Any],
+               at: JaxprEqn | None = None) -> list[Any]:
     """Writes the equations of ``jaxpr`` at the insertion point; ``consts`` are values of Python, operands of MLIR.
 
-    Ordered effects take their tokens from ``ctx`` and leave them there.
+    Ordered effects take their tokens from ``ctx`` and leave them there. All operations get the source line of ``at``,
+    where given: that of the equation in whose place the jaxpr, a part of a rule, stands.
     """
     if jaxpr.effects:
         needed = list(ordered_effects.filter_in(jaxpr.effects))
         if needed:
-            outs, tokens = emit_with_tokens(ctx, jaxpr, consts, operands, ctx.tokens_in.subset(needed))
+            outs, tokens = emit_with_tokens(ctx, jaxpr, consts, operands, ctx.tokens_in.subset(needed), at)
             ctx.set_tokens_out(tokens)
             return outs
-    return emit_with_tokens(ctx, jaxpr, consts, operands, no_tokens)[0]
+    return emit_with_tokens(ctx, jaxpr, consts, operands, no_tokens, at)[0]
 
 
 def emit_with_tokens(ctx: LoweringContext, jaxpr: Jaxpr, consts: Sequence[Any], operands: Sequence[Any],
-                     tokens: TokenSet) -> tuple[list[Any], TokenSet]:
+                     tokens: TokenSet, at: JaxprEqn | None = None) -> tuple[list[Any], TokenSet]:
     """:func:`emit_jaxpr` with the tokens given and returned."""
     body = Body(ctx.module_context, ctx.scope, ctx.name_stack, ctx.platforms)
+    if at is not None:
+        body.traceback = at.source_info.traceback
     env = body.env
     for var, value in zip(jaxpr.constvars, consts, strict=True):
         env[var] = constant_value(ctx, value, var.aval)
@@ -62,7 +66,8 @@ def constant_value(ctx: LoweringContext, value: Any, aval: Any) -> Any:
 class Body:
     """One block being filled: the values of variables, the constants written so far, the tokens."""
 
-    __slots__ = ("module", "scope", "prefix", "platforms", "env", "literals", "tokens", "state")
+    __slots__ = ("module", "scope", "prefix", "platforms", "env", "literals", "tokens", "state",
+                 "traceback")
 
     def __init__(self, module: ModuleContext, scope: Scope, prefix: Any, platforms: tuple[str, ...]) -> None:
         self.module = module
@@ -73,6 +78,7 @@ class Body:
         self.literals: dict[Any, Any] = {}
         self.tokens = no_tokens
         self.state: MlirState = module.state
+        self.traceback: Any = None
 
     def read(self, atom: Any) -> Any:
         if type(atom) is Literal:
@@ -113,9 +119,12 @@ class Body:
         prefix, context = self.prefix, state.context
         state.equations += len(eqns)
         last_source = loc = None
+        fixed = self.traceback
         for eqn in eqns:
-            prim, info = eqn.primitive, eqn.source_info
-            traceback, stack = info
+            prim = eqn.primitive
+            traceback, stack = eqn.source_info
+            if fixed is not None:
+                traceback = fixed
             if traceback is not last_source or loc is None:
                 loc = locate(traceback) if traceback is not None else state.unknown
                 last_source = traceback
@@ -239,7 +248,7 @@ def lower_by_batching(ctx: LoweringContext, values: Sequence[Any], params: dict[
         return out
 
     jaxpr, consts = trace_to_jaxpr(batched, physical)
-    outs = emit_jaxpr(ctx.replace(avals_in=physical), jaxpr, consts, values)
+    outs = emit_jaxpr(ctx.replace(avals_in=physical), jaxpr, consts, values, ctx.eqn)
     for i, (aval, dim) in enumerate(zip(ctx.avals_out, landed, strict=True)):
         last = len(aval.shape)
         if dim is not None and dim != last:

@@ -16,6 +16,7 @@ from jax._lowering.rules import Rule
 from jax._lowering.types import flat_symbol, ir_type, string_attr
 from jax.tree_util import tree_leaves
 
+
 def build_function(module: ModuleContext, name: str, in_types: Sequence[Any], out_types: Sequence[Any],
                    fill: Callable[[Sequence[Any]], Sequence[Any]], *, public: bool = False,
                    arg_attrs: Sequence[dict[str, Any]] | None = None,
@@ -117,7 +118,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Rule:
     """
     def rule(ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         jaxpr, consts = trace_rule(fun, tuple(ctx.avals_in), params)
-        return emit_jaxpr(ctx, jaxpr, consts, operands)
+        return emit_jaxpr(ctx, jaxpr, consts, operands, ctx.eqn)
 
     rule.__name__ = f"lower_fun({getattr(fun, '__name__', 'fun')})"
     return rule

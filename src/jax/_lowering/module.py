@@ -125,21 +125,17 @@ def lower_jaxpr_to_module(
     program = run_passes(closed, platforms)
     state = take_state()
     state.modules += 1
-    try:
-        with activate(state):
-            mod = ModuleContext(state, platforms, name)
-            mod.backend = backend
-            lowered = LoweredModule(mod, program, in_avals)
-            _plan_arguments(lowered, program, donated, keep_unused)
-            mod.module.operation.attributes["sym_name"] = string_attr(f"jit_{_symbol(name)}")
-            for key, value in (("mhlo.num_replicas", num_replicas), ("mhlo.num_partitions", num_partitions)):
-                mod.module.operation.attributes[key] = i32_attr(value)
-            _build_main(lowered, mod, program, arg_names, result_names, arg_attrs)
-            if config.enable_checks.value:
-                mod.module.operation.verify()
-    except BaseException:
-        # A failed lowering leaves half a module: its context is not lent again.
-        raise
+    with activate(state):
+        mod = ModuleContext(state, platforms, name)
+        mod.backend = backend
+        lowered = LoweredModule(mod, program, in_avals)
+        _plan_arguments(lowered, program, donated, keep_unused)
+        mod.module.operation.attributes["sym_name"] = string_attr(f"jit_{_symbol(name)}")
+        for key, value in (("mhlo.num_replicas", num_replicas), ("mhlo.num_partitions", num_partitions)):
+            mod.module.operation.attributes[key] = i32_attr(value)
+        _build_main(lowered, mod, program, arg_names, result_names, arg_attrs)
+        if config.enable_checks.value:
+            mod.module.operation.verify()
     return lowered
 
 
@@ -187,7 +183,8 @@ def _build_main(lowered: LoweredModule, mod: ModuleContext, program: ClosedJaxpr
     def fill(args: Sequence[Any]) -> Sequence[Any]:
         scope = Scope()
         scope.consts = {id(value): args[len(effects) + i] for i, value in enumerate(captured)}
-        ctx = LoweringContext(mod, None, program.in_avals, program.out_avals, no_tokens, (f"jit({mod.name})",), None, scope)
+        ctx = LoweringContext(mod, None, program.in_avals, program.out_avals, no_tokens, (f"jit({mod.name})",), None,
+                              scope)
         values: list[Any] = [None] * len(jaxpr.invars)
         for i, position in enumerate(kept):
             values[position] = args[first + i]
