@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copyreg
 import logging
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,6 +17,9 @@ from typing import Any, NamedTuple
 from jax._base import _jaxlib, config
 from jax._base._jaxlib import xla
 from jax.sharding import Sharding, SingleDeviceSharding
+
+from . import cuda
+from .processes import processes
 
 logger = logging.getLogger("jax.backend")
 
@@ -42,18 +46,6 @@ _on_clear: list[Callable[[], None]] = []
 
 # "gpu" is not the name of one platform but of several.
 _ALIASES = {"gpu": ("cuda", "rocm"), "cuda": ("cuda",), "rocm": ("rocm",)}
-
-
-class Processes:
-    """What the clients need to know of other processes; ``jax.distributed`` fills it before the first client."""
-
-    client: Any = None
-    process_id: int = 0
-    count: int = 1
-    collectives: Callable[[], Any] | None = None
-
-
-processes = Processes()
 
 
 def register_platform(name: str, make: Callable[[], Any], *, priority: int = 0, optional: bool = True) -> None:
@@ -154,6 +146,8 @@ def clients() -> dict[str, Any]:
         return found
     with _lock:
         if _clients is None:
+            # XLA logs its start-up at a level that is of no use to users, unless they ask for it.
+            os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
             _discover()
             names = _wanted()
             started = _start_found() if names is None else _start_named(names, str(config.platforms.value))
@@ -163,8 +157,6 @@ def clients() -> dict[str, Any]:
 
 
 def _discover() -> None:
-    from . import cuda  # only when devices are first needed: looking for plugins takes time
-
     if "cuda" not in _platforms:
         make = cuda.find()
         if make is not None:
@@ -223,7 +215,7 @@ def lowering_platform(device: Any = None) -> str:
     return canonical_platform(client.platform)
 
 
-# --- devices ---------------------------------------------------------------------------------------------------------
+# --- devices -----------------------------------------------------------------------------------------------
 
 
 def devices(backend: Any = None) -> list[Any]:

@@ -14,6 +14,7 @@ from jax._base import _jaxlib, config
 from jax._base._jaxlib import xla
 
 from . import memory
+from .processes import processes
 
 logger = logging.getLogger("jax.backend")
 _GENERATIONS = (13, 12)
@@ -65,8 +66,6 @@ def _make(path: str, kernels: str) -> Any:
         _register_kernels(kernels, c_api)
     if not xla.pjrt_plugin_initialized("cuda"):
         xla.initialize_pjrt_plugin("cuda")
-    from .backend import processes
-
     return xla.get_c_api_client("cuda", settings, processes.client)
 
 

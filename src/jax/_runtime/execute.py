@@ -36,7 +36,7 @@ class Executable:
       out_avals: abstract values of the results.
       in_shardings: one per *kept* argument; by default that of the single device the program is for.
       out_shardings: one per result; the same default.
-      kept: for each argument, whether the program takes it (unused ones are dropped when it was lowered).
+      kept: positions of the arguments that the program takes (unused ones are dropped when it was lowered).
       consts: arrays that the program takes before the arguments (large constants of the traced function).
       donated: positions of arguments whose memory the program takes over.
       ordered_effects: effects whose tokens the program takes first and returns first.
@@ -48,21 +48,20 @@ class Executable:
 
     __slots__ = ("loaded", "in_avals", "out_avals", "in_shardings", "out_shardings", "kept", "consts", "donated",
                  "ordered_effects", "has_unordered_effects", "keepalive", "arg_names", "name", "device", "_handlers",
-                 "_plain", "_kept_positions", "__weakref__")
+                 "_plain", "__weakref__")
 
     def __init__(self, loaded: Any, *, in_avals: Sequence[Any], out_avals: Sequence[Any], in_shardings: Any = None,
-                 out_shardings: Any = None, kept: Sequence[bool] | None = None, consts: Sequence[Any] = (),
+                 out_shardings: Any = None, kept: Sequence[int] | None = None, consts: Sequence[Any] = (),
                  donated: Sequence[int] = (), ordered_effects: Sequence[Any] = (),
                  has_unordered_effects: bool = False, keepalive: Any = None,
                  arg_names: Sequence[str] | None = None, name: str = "") -> None:
         self.loaded = loaded
         self.in_avals = tuple(in_avals)
         self.out_avals = tuple(out_avals)
-        self.kept = tuple(kept) if kept is not None else (True,) * len(self.in_avals)
-        self._kept_positions = tuple(i for i, k in enumerate(self.kept) if k)
+        self.kept = tuple(kept) if kept is not None else tuple(range(len(self.in_avals)))
         self.device = loaded.local_devices()[0]
         here = backend.device_sharding(self.device)
-        self.in_shardings = tuple(in_shardings) if in_shardings is not None else (here,) * len(self._kept_positions)
+        self.in_shardings = tuple(in_shardings) if in_shardings is not None else (here,) * len(self.kept)
         self.out_shardings = tuple(out_shardings) if out_shardings is not None else (here,) * len(self.out_avals)
         self.consts = [transfer.to_device(c, None, here, committed=False) for c in consts]
         self.donated = frozenset(donated)
@@ -106,7 +105,7 @@ class Executable:
     def prepare(self, args: Sequence[Any]) -> list[Any]:
         """Constants and kept arguments as arrays where the program wants them."""
         inputs = list(self.consts)
-        for position, sharding in zip(self._kept_positions, self.in_shardings, strict=True):
+        for position, sharding in zip(self.kept, self.in_shardings, strict=True):
             x = args[position]
             if type(x) is ArrayImpl:
                 have = x._sharding
@@ -151,12 +150,6 @@ class Executable:
 
     # --- what others ask ----------------------------------------------------------------------------------------------
 
-    def fastpath_record(self, out_tree: Any, committed: bool) -> Any:
-        """What jaxlib's compiled call path needs to run the program itself, or None when it cannot."""
-        from . import fastpath  # the record's class is defined beside its only other user
-
-        return fastpath.record(self, out_tree, committed)
-
     def check_avals(self, avals: Sequence[Any]) -> None:
         """Raises TypeError unless arguments of these types can be passed."""
         if len(avals) != len(self.in_avals):
@@ -170,7 +163,7 @@ class Executable:
                                 "the types they were compiled for: convert the argument, or call the jitted function.")
 
 
-# --- effects ---------------------------------------------------------------------------------------------------------
+# --- effects -----------------------------------------------------------------------------------------------
 
 token_aval = ShapedArray((0,), np.dtype(bool))
 

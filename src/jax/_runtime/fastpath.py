@@ -49,6 +49,7 @@ def record(executable: Executable, out_tree: Any, committed: bool) -> Record | N
     n = len(executable.out_avals)
     here = executable.in_token_sharding()
     shardings = [*(here for _ in consts), *executable.in_shardings]
+    taken = set(executable.kept)
     return Record(
         xla_executable=executable.loaded,
         out_pytree_def=out_tree,
@@ -56,7 +57,7 @@ def record(executable: Executable, out_tree: Any, committed: bool) -> Record | N
         out_shardings=list(executable.out_shardings),
         out_avals=list(executable.out_avals),
         out_committed=[committed] * n,
-        kept_var_bitvec=[*(True for _ in consts), *executable.kept],
+        kept_var_bitvec=[*(True for _ in consts), *(i in taken for i in range(len(executable.in_avals)))],
         in_device_local_layouts=[None] * len(shardings),
         const_args=consts,
     )

@@ -157,7 +157,7 @@ def to_host(x: Any) -> np.ndarray:
     return x._value
 
 
-# --- what the compiled call path asks for -----------------------------------------------------------------------------
+# --- what the compiled call path asks for ------------------------------------------------------------------
 
 
 def shard_arg_fallback(x: Any, sharding: Any, layout: Any = None) -> Any:

@@ -1,8 +1,8 @@
 """Where the pieces of an array live: devices, meshes of devices, and partitionings, as plain data.
 
 A *sharding* says which device holds which block of an array. The classes are jaxlib's own C++ classes
-(:class:`SingleDeviceSharding`, :class:`NamedSharding`), to which this package adds the questions that Python asks,
-so that the compiled call path recognises them without a detour.
+(:class:`SingleDeviceSharding`, :class:`NamedSharding`), to which this package adds the questions that Python
+asks, so that the compiled call path recognises them without a detour.
 """
 
 from ._meshes import AbstractDevice as AbstractDevice

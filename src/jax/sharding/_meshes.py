@@ -87,8 +87,7 @@ class _MeshShape:
 
     def _axes_text(self) -> str:
         axes = ", ".join(f"{n!r}: {s}" for n, s in self.shape_tuple) or "()"
-        types = ", ".join(t.name for t in self.axis_types)
-        return f"{axes}, axis_types=({types}{',' if len(self.axis_types) == 1 else ''})"
+        return f"{axes}, axis_types={self.axis_types!r}"
 
 
 _meshes: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
@@ -103,8 +102,8 @@ class Mesh(_MeshShape):
       axis_names: one name per dimension of ``devices``.
       axis_types: an :class:`AxisType` for all axes or one for each; ``Auto`` by default.
 
-    Meshes are interned: equal arguments give the same object. A mesh is a context manager that makes it the one that
-    :func:`get_mesh` returns.
+    Meshes are interned: equal arguments give the same object. A mesh is a context manager that makes it the one
+    that :func:`get_mesh` returns.
 
     Raises:
       ValueError: when the number of names is not the number of dimensions.
@@ -114,8 +113,8 @@ class Mesh(_MeshShape):
         grid = np.asarray(devices, dtype=object)
         names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
         if grid.ndim != len(names):
-            raise ValueError(f"a mesh needs one axis name for each dimension of its device grid: the grid has shape "
-                             f"{grid.shape} and the names are {names}")
+            raise ValueError("a mesh needs one axis name for each dimension of its device grid: the grid has "
+                             f"shape {grid.shape} and the names are {names}")
         if any(n is None for n in names):
             raise ValueError(f"None is not a mesh axis name: {names}")
         types = _axis_types(axis_types, grid.ndim)
@@ -160,7 +159,8 @@ class Mesh(_MeshShape):
         """The smallest sub-grid that holds the devices of this process."""
         if not self.is_multi_process:
             return self
-        mine = np.vectorize(lambda d: d.process_index == d.client.process_index(), otypes=[bool])(self.devices)
+        local = set(self.local_devices)
+        mine = np.vectorize(lambda d: d in local, otypes=[bool])(self.devices)
         box = tuple(slice(w.min(), w.max() + 1) for w in np.nonzero(mine))
         if not mine[box].all():
             raise ValueError("the devices of this process are no contiguous block of the mesh")
@@ -182,8 +182,10 @@ class Mesh(_MeshShape):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return (isinstance(other, Mesh) and self.axis_names == other.axis_names and self.axis_types == other.axis_types
-                and self.axis_sizes == other.axis_sizes and self._flat_devices_tuple == other._flat_devices_tuple)
+        return isinstance(other, Mesh) and self._key() == other._key()
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.axis_names, self.axis_types, self.axis_sizes, self._flat_devices_tuple
 
     def __hash__(self) -> int:
         return self._hash
@@ -206,7 +208,7 @@ class Mesh(_MeshShape):
 
     def __repr__(self) -> str:
         return (f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
-                f"axis_types=({', '.join(t.name for t in self.axis_types)}{',' if len(self.axis_types) == 1 else ''}))")
+                f"axis_types={self.axis_types!r})")
 
 
 class AbstractDevice:
@@ -247,7 +249,7 @@ class AbstractMesh(_MeshShape):
         self.axis_sizes = tuple(axis_sizes)
         self.axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
         if len(self.axis_sizes) != len(self.axis_names):
-            raise ValueError(f"{len(self.axis_sizes)} axis sizes and {len(self.axis_names)} axis names do not match")
+            raise ValueError(f"the axis sizes {self.axis_sizes} and names {self.axis_names} do not match")
         self.axis_types = _axis_types(axis_types, len(self.axis_names))
         self.abstract_device = abstract_device
         self._internal_device_list = None  # jaxlib's NamedSharding asks
@@ -257,7 +259,8 @@ class AbstractMesh(_MeshShape):
         """Itself."""
         return self
 
-    def update(self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None, **kwargs: Any) -> Any:
+    def update(self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None,
+               **kwargs: Any) -> AbstractMesh:
         """A mesh with the given parts replaced."""
         return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes,
                             self.axis_names if axis_names is None else axis_names,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from jax._base import _jaxlib
 from jax._base._jaxlib import xla
+from jax._base.graft import graft_onto
 
 from ._specs import PartitionSpec, axes_of
 
@@ -19,6 +19,8 @@ NamedSharding = xla.NamedSharding
 GSPMDSharding = xla.GSPMDSharding
 Shape = tuple[int, ...]
 Index = tuple[slice, ...]
+# For each dimension the number of pieces; positions in the device list, pieces in row-major order and then replicas.
+Tiles = tuple[tuple[int, ...], np.ndarray]
 _EVERYTHING = slice(None)
 
 
@@ -30,137 +32,98 @@ class DuplicateSpecError(ValueError):
     """A mesh axis is used twice in one partitioning."""
 
 
-def _extends(*classes: type) -> Callable[[Any], Any]:
-    """Decorator: makes a function or property a member of jaxlib's C++ classes."""
+@graft_onto(Sharding)
+class _AnySharding:
+    """What follows from a device list, a memory kind and the tiling."""
 
-    def install(member: Any) -> Any:
-        name = member.fget.__name__ if isinstance(member, property) else member.__name__
-        for cls in classes:
-            setattr(cls, name, member)
-        return member
+    @property
+    def _device_assignment(self: Any) -> tuple[Any, ...]:
+        return tuple(self._internal_device_list)
 
-    return install
+    @property
+    def _addressable_device_assignment(self: Any) -> tuple[Any, ...]:
+        return tuple(self._internal_device_list.addressable_device_list)
 
+    @property
+    def device_set(self: Any) -> set[Any]:
+        """All devices that hold a piece."""
+        return set(self._internal_device_list)
 
-_CONCRETE = (SingleDeviceSharding, NamedSharding, GSPMDSharding)
+    @property
+    def num_devices(self: Any) -> int:
+        """How many devices hold a piece."""
+        return len(self._internal_device_list)
 
-# --- every sharding: derived from the device list, the memory kind and the tiling ------------------------------------
+    @property
+    def addressable_devices(self: Any) -> set[Any]:
+        """The devices among :attr:`device_set` that this process can address."""
+        return set(self._internal_device_list.addressable_device_list)
 
+    @property
+    def has_addressable_devices(self: Any) -> bool:
+        """Whether this process addresses any of the devices."""
+        return len(self._internal_device_list.addressable_device_list) > 0
 
-@_extends(*_CONCRETE)
-@property
-def memory_kind(self: Any) -> str | None:
-    """The kind of memory (``device``, ``pinned_host`` ...) that holds the data."""
-    return self._memory_kind
+    @property
+    def is_fully_addressable(self: Any) -> bool:
+        """Whether this process can address every device."""
+        return self._internal_device_list.is_fully_addressable
 
+    @property
+    def is_fully_replicated(self: Any) -> bool:
+        """Whether each device holds the whole array."""
+        return all(n == 1 for n in self._tiles()[0])
 
-@_extends(Sharding)
-@property
-def _device_assignment(self: Any) -> tuple[Any, ...]:
-    return tuple(self._internal_device_list)
+    def devices_indices_map(self: Any, global_shape: Shape) -> dict[Any, Index]:
+        """For each device, the slices of an array of ``global_shape`` that it holds."""
+        block = self.shard_shape(global_shape)
+        counts, order = self._tiles()
+        counts = (*counts, *(1,) * (len(global_shape) - len(counts)))
+        grid = order.reshape(*counts, -1)
+        found: dict[int, Index] = {}
+        for position in np.ndindex(*counts):
+            index = tuple(_EVERYTHING if n == 1 else slice(p * size, (p + 1) * size)
+                          for p, n, size in zip(position, counts, block, strict=True))
+            for i in grid[position]:
+                found[int(i)] = index
+        return {device: found[i] for i, device in enumerate(self._device_assignment)}
 
+    def addressable_devices_indices_map(self: Any, global_shape: Shape) -> dict[Any, Index]:
+        """:meth:`devices_indices_map` for the devices of this process only."""
+        mine = self.addressable_devices
+        return {d: i for d, i in self.devices_indices_map(global_shape).items() if d in mine}
 
-@_extends(Sharding)
-@property
-def device_set(self: Any) -> set[Any]:
-    """All devices that hold a piece."""
-    return set(self._internal_device_list)
+    def shard_shape(self: Any, global_shape: Shape) -> Shape:
+        """Shape of the piece that each device holds of an array of ``global_shape``.
 
+        Raises:
+          ValueError: when the partitioning has more dimensions than the array.
+          IndivisibleError: when a dimension does not divide evenly.
+        """
+        counts, _ = self._tiles()
+        shape = tuple(global_shape)
+        if len(counts) > len(shape):
+            raise ValueError(f"{self} is for arrays of at least {len(counts)} dimensions; this one has shape {shape}")
+        block = list(shape)
+        for axis, n in enumerate(counts):
+            if block[axis] % n:
+                raise IndivisibleError(
+                    f"{self} splits dimension {axis} of an array of shape {shape} into {n} pieces, and its size "
+                    f"{block[axis]} is not a multiple of {n}. Pad the dimension or choose another partitioning.")
+            block[axis] //= n
+        return tuple(block)
 
-@_extends(Sharding)
-@property
-def num_devices(self: Any) -> int:
-    """How many devices hold a piece."""
-    return len(self._internal_device_list)
+    def is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
+        """Whether both put the same piece of an ``ndim``-dimensional array on the same device."""
+        if self is other or self == other:
+            return True
+        if self.memory_kind != other.memory_kind or self._device_assignment != other._device_assignment:
+            return False
+        return _layout_key(self, ndim) == _layout_key(other, ndim)
 
-
-@_extends(Sharding)
-@property
-def _addressable_device_assignment(self: Any) -> tuple[Any, ...]:
-    return tuple(self._internal_device_list.addressable_device_list)
-
-
-@_extends(Sharding)
-@property
-def addressable_devices(self: Any) -> set[Any]:
-    """The devices among :attr:`device_set` that this process can address."""
-    return set(self._internal_device_list.addressable_device_list)
-
-
-@_extends(Sharding)
-@property
-def has_addressable_devices(self: Any) -> bool:
-    """Whether this process addresses any of the devices."""
-    return len(self._internal_device_list.addressable_device_list) > 0
-
-
-@_extends(Sharding)
-@property
-def is_fully_addressable(self: Any) -> bool:
-    """Whether this process can address every device."""
-    return self._internal_device_list.is_fully_addressable
-
-
-@_extends(NamedSharding, GSPMDSharding)
-@property
-def is_fully_replicated(self: Any) -> bool:
-    """Whether each device holds the whole array."""
-    return all(n == 1 for n in self._tiles()[0])
-
-
-@_extends(Sharding)
-def devices_indices_map(self: Any, global_shape: Shape) -> dict[Any, Index]:
-    """For each device, the slices of an array of ``global_shape`` that it holds."""
-    block = self.shard_shape(global_shape)
-    counts, order = self._tiles()
-    counts = (*counts, *(1,) * (len(global_shape) - len(counts)))
-    grid = np.asarray(order).reshape(*counts, -1)
-    devices = self._device_assignment
-    found: dict[int, Index] = {}
-    for position in np.ndindex(*counts):
-        index = tuple(_EVERYTHING if n == 1 else slice(p * size, (p + 1) * size)
-                      for p, n, size in zip(position, counts, block, strict=True))
-        for i in grid[position]:
-            found[int(i)] = index
-    return {device: found[i] for i, device in enumerate(devices)}
-
-
-@_extends(Sharding)
-def addressable_devices_indices_map(self: Any, global_shape: Shape) -> dict[Any, Index]:
-    """:meth:`devices_indices_map` for the devices of this process only."""
-    mine = self.addressable_devices
-    return {d: i for d, i in self.devices_indices_map(global_shape).items() if d in mine}
-
-
-@_extends(Sharding)
-def shard_shape(self: Any, global_shape: Shape) -> Shape:
-    """Shape of the piece that each device holds of an array of ``global_shape``.
-
-    Raises:
-      IndivisibleError: when a dimension does not divide evenly.
-    """
-    counts, _ = self._tiles()
-    shape = tuple(global_shape)
-    if len(counts) > len(shape):
-        raise ValueError(f"{self} splits {len(counts)} dimensions, and the array has only {len(shape)}: {shape}")
-    block = list(shape)
-    for axis, n in enumerate(counts):
-        if block[axis] % n:
-            raise IndivisibleError(
-                f"{self} splits dimension {axis} of an array of shape {shape} into {n} pieces, and its size "
-                f"{block[axis]} is not a multiple of {n}. Pad the dimension or choose another partitioning.")
-        block[axis] //= n
-    return tuple(block)
-
-
-@_extends(Sharding)
-def is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
-    """Whether both put the same piece of an ``ndim``-dimensional array on the same device."""
-    if self is other or self == other:
-        return True
-    if self.memory_kind != other.memory_kind or self._device_assignment != other._device_assignment:
-        return False
-    return _layout_key(self, ndim) == _layout_key(other, ndim)
+    def check_compatible_aval(self: Any, aval_shape: Shape) -> None:
+        """Raises ValueError unless arrays of this shape can be laid out so."""
+        self.shard_shape(aval_shape)
 
 
 def _layout_key(sharding: Any, ndim: int) -> Any:
@@ -168,78 +131,22 @@ def _layout_key(sharding: Any, ndim: int) -> Any:
     counts = (*counts, *(1,) * (ndim - len(counts)))
     if math.prod(counts) == 1:
         return counts
-    blocks = np.sort(np.asarray(order).reshape(math.prod(counts), -1), axis=1)
+    blocks = np.sort(order.reshape(math.prod(counts), -1), axis=1)
     return counts, blocks.tobytes()
 
 
-@_extends(Sharding)
-def check_compatible_aval(self: Any, aval_shape: Shape) -> None:
-    """Raises ValueError unless arrays of this shape can be laid out so."""
-    self.shard_shape(aval_shape)
+@graft_onto(SingleDeviceSharding, NamedSharding, GSPMDSharding)
+class _WithMemoryKind:
+    """Members that read the C++ classes' own field."""
 
-
-# --- one device ------------------------------------------------------------------------------------------------------
-
-
-@_extends(SingleDeviceSharding)
-@property
-def is_fully_replicated(self: Any) -> bool:  # noqa: F811 - installed on another class
-    """One device holds the whole array."""
-    return True
-
-
-@_extends(SingleDeviceSharding)
-def _tiles(self: Any) -> tuple[tuple[int, ...], Any]:
-    return (), (0,)
-
-
-@_extends(SingleDeviceSharding)
-def shard_shape(self: Any, global_shape: Shape) -> Shape:  # noqa: F811
-    """The whole shape."""
-    return tuple(global_shape)
-
-
-@_extends(SingleDeviceSharding)
-def with_memory_kind(self: Any, kind: str) -> Any:
-    """The same device, another kind of memory."""
-    return SingleDeviceSharding(self._device, memory_kind=kind)
-
-
-@_extends(SingleDeviceSharding)
-def _to_xla_hlo_sharding(self: Any, num_dimensions: int) -> Any:
-    return _replicated_hlo()
-
-
-@_extends(SingleDeviceSharding)
-def __eq__(self: Any, other: object) -> bool:
-    if self is other:
-        return True
-    return (isinstance(other, SingleDeviceSharding) and self._device == other._device
-            and self._memory_kind == other._memory_kind)
-
-
-@_extends(SingleDeviceSharding)
-def __hash__(self: Any) -> int:
-    return hash((self._device, self._memory_kind))
-
-
-@_extends(SingleDeviceSharding)
-def __repr__(self: Any) -> str:
-    kind = f", memory_kind={self._memory_kind}" if self._memory_kind is not None else ""
-    return f"SingleDeviceSharding(device={self._device!r}{kind})"
-
-
-@_extends(SingleDeviceSharding)
-def __reduce__(self: Any) -> Any:
-    return SingleDeviceSharding, (self._device, self._memory_kind)
-
-
-def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:
-    """The sharding that puts a whole array on ``device``."""
-    return SingleDeviceSharding(device, memory_kind=memory_kind)
+    @property
+    def memory_kind(self: Any) -> str | None:
+        """The kind of memory (``device``, ``pinned_host`` ...) that holds the data."""
+        return self._memory_kind
 
 
 _replicated: Any = None
+_ONE = np.zeros(1, dtype=int)
 
 
 def _replicated_hlo() -> Any:
@@ -249,7 +156,55 @@ def _replicated_hlo() -> Any:
     return _replicated
 
 
-# --- meshes ----------------------------------------------------------------------------------------------------------
+# --- one device --------------------------------------------------------------------------------------------
+
+
+@graft_onto(SingleDeviceSharding)
+class _SingleDevice:
+    """A whole array on one device."""
+
+    @property
+    def is_fully_replicated(self: Any) -> bool:
+        """One device holds the whole array."""
+        return True
+
+    def _tiles(self: Any) -> Tiles:
+        return (), _ONE
+
+    def shard_shape(self: Any, global_shape: Shape) -> Shape:
+        """The whole shape."""
+        return tuple(global_shape)
+
+    def with_memory_kind(self: Any, kind: str) -> Any:
+        """The same device, another kind of memory."""
+        return SingleDeviceSharding(self._device, memory_kind=kind)
+
+    def _to_xla_hlo_sharding(self: Any, num_dimensions: int) -> Any:
+        return _replicated_hlo()
+
+    def __eq__(self: Any, other: object) -> bool:
+        if self is other:
+            return True
+        return (isinstance(other, SingleDeviceSharding) and self._device == other._device
+                and self._memory_kind == other._memory_kind)
+
+    def __hash__(self: Any) -> int:
+        return hash((self._device, self._memory_kind))
+
+    def __repr__(self: Any) -> str:
+        kind = f", memory_kind={self._memory_kind}" if self._memory_kind is not None else ""
+        return f"SingleDeviceSharding(device={self._device!r}{kind})"
+
+    def __reduce__(self: Any) -> Any:
+        return SingleDeviceSharding, (self._device, self._memory_kind)
+
+
+def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:
+    """The sharding that puts a whole array on ``device``."""
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
+# --- meshes ------------------------------------------------------------------------------------------------
 
 
 def check_spec(mesh: Any, spec: PartitionSpec) -> None:
@@ -258,113 +213,97 @@ def check_spec(mesh: Any, spec: PartitionSpec) -> None:
     for entry in spec.partitions:
         for axis in axes_of(entry):
             if axis not in mesh.axis_names:
-                raise ValueError(f"the mesh axis {axis!r} of {spec} is not one of the mesh's axes {mesh.axis_names}")
+                raise ValueError(f"the mesh axis {axis!r} of {spec} is none of the mesh's axes {mesh.axis_names}")
             if axis in seen:
                 raise DuplicateSpecError(f"{spec} uses the mesh axis {axis!r} more than once; an axis can split "
                                          "at most one dimension")
             seen.add(axis)
 
 
-@_extends(NamedSharding)
-def _tiles(self: Any) -> tuple[tuple[int, ...], Any]:  # noqa: F811
-    """(pieces per dimension, positions in the device list: pieces in row-major order, then replicas)."""
-    known = self.__dict__.get("_known_tiles")
-    if known is None:
-        mesh = self.mesh
-        names, sizes = list(mesh.axis_names), tuple(mesh.axis_sizes)
-        used = [[names.index(a) for a in axes_of(entry)] for entry in self.spec.partitions]
-        counts = tuple(math.prod(sizes[a] for a in axes) for axes in used)
-        first = [a for axes in used for a in axes]
-        order = first + [a for a in range(len(names)) if a not in first]
-        grid = np.arange(math.prod(sizes)).reshape(sizes).transpose(order).ravel()
-        known = self.__dict__["_known_tiles"] = (counts, grid)
-    return known
-
-
-@_extends(NamedSharding)
-def _to_xla_hlo_sharding(self: Any, num_dimensions: int) -> Any:  # noqa: F811
-    """The same partitioning as XLA writes it, for arrays of ``num_dimensions``."""
-    counts, _ = self._tiles()
-    if math.prod(counts) == 1:
-        return _replicated_hlo()
-    mesh = self.mesh
+def _axis_order(sharding: Any) -> tuple[tuple[int, ...], tuple[int, ...], list[int], list[int]]:
+    """(pieces per dimension, sizes of the mesh axes, axes that split from the outside in, other axes)."""
+    mesh = sharding.mesh
     names, sizes = list(mesh.axis_names), tuple(mesh.axis_sizes)
-    first = [names.index(a) for entry in self.spec.partitions for a in axes_of(entry)]
-    rest = [a for a in range(len(names)) if a not in first]
-    dims = [*counts, *(1,) * (num_dimensions - len(counts))]
-    replicas = math.prod(sizes[a] for a in rest)
-    hlo = _jaxlib.hlo
-    subgroups = []
-    if replicas > 1:
-        dims.append(replicas)
-        subgroups.append(hlo.OpSharding.Type.REPLICATED)
-    return hlo.HloSharding.iota_tile(dims, sizes, [*first, *rest], subgroups)
+    used = [[names.index(a) for a in axes_of(entry)] for entry in sharding.spec.partitions]
+    counts = tuple(math.prod(sizes[a] for a in axes) for axes in used)
+    splitting = [a for axes in used for a in axes]
+    return counts, sizes, splitting, [a for a in range(len(names)) if a not in splitting]
 
 
-@_extends(NamedSharding)
-def with_memory_kind(self: Any, kind: str) -> Any:  # noqa: F811
-    """The same partitioning in another kind of memory."""
-    return NamedSharding(self.mesh, self.spec, memory_kind=kind)
+@graft_onto(NamedSharding)
+class _Named:
+    """A mesh and a partition spec."""
+
+    def _tiles(self: Any) -> Tiles:
+        known = self.__dict__.get("_known_tiles")
+        if known is None:
+            counts, sizes, splitting, rest = _axis_order(self)
+            grid = np.arange(math.prod(sizes)).reshape(sizes).transpose(splitting + rest).ravel()
+            known = self.__dict__["_known_tiles"] = (counts, grid)
+        return known
+
+    def _to_xla_hlo_sharding(self: Any, num_dimensions: int) -> Any:
+        """The same partitioning as XLA writes it, for arrays of ``num_dimensions``."""
+        counts, sizes, splitting, rest = _axis_order(self)
+        if math.prod(counts) == 1:
+            return _replicated_hlo()
+        hlo = _jaxlib.hlo
+        dims = [*counts, *(1,) * (num_dimensions - len(counts))]
+        replicas = math.prod(sizes[a] for a in rest)
+        subgroups = []
+        if replicas > 1:
+            dims.append(replicas)
+            subgroups.append(hlo.OpSharding.Type.REPLICATED)
+        return hlo.HloSharding.iota_tile(dims, sizes, splitting + rest, subgroups)
+
+    def with_memory_kind(self: Any, kind: str) -> Any:
+        """The same partitioning in another kind of memory."""
+        return NamedSharding(self.mesh, self.spec, memory_kind=kind)
+
+    def update(self: Any, **kwargs: Any) -> Any:
+        """A copy with ``mesh``, ``spec`` or ``memory_kind`` replaced."""
+        return NamedSharding(kwargs.pop("mesh", self.mesh), kwargs.pop("spec", self.spec),
+                             memory_kind=kwargs.pop("memory_kind", self._memory_kind), **kwargs)
+
+    def __repr__(self: Any) -> str:
+        kind = f", memory_kind={self._memory_kind}" if self._memory_kind is not None else ""
+        return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec!r}{kind})"
+
+    def __reduce__(self: Any) -> Any:
+        return NamedSharding, (self.mesh, self.spec, self._memory_kind)
 
 
-@_extends(NamedSharding)
-def update(self: Any, **kwargs: Any) -> Any:
-    """A copy with ``mesh``, ``spec`` or ``memory_kind`` replaced."""
-    return NamedSharding(kwargs.pop("mesh", self.mesh), kwargs.pop("spec", self.spec),
-                         memory_kind=kwargs.pop("memory_kind", self._memory_kind), **kwargs)
+# --- partitionings as XLA writes them ----------------------------------------------------------------------
 
 
-@_extends(NamedSharding)
-def __repr__(self: Any) -> str:  # noqa: F811
-    kind = f", memory_kind={self._memory_kind}" if self._memory_kind is not None else ""
-    return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec!r}{kind})"
+@graft_onto(GSPMDSharding)
+class _Gspmd:
+    """A device list and XLA's own description."""
 
+    def _tiles(self: Any) -> Tiles:
+        op = self._hlo_sharding
+        n = len(self._internal_device_list)
+        if op.is_replicated() or op.is_unknown() or n == 1 or not op.is_tiled():
+            return (), np.arange(n)
+        dims = list(op.tile_assignment_dimensions())
+        extra = 1 if op.replicate_on_last_tile_dim() else len(op.subgroup_types())
+        return tuple(dims[: len(dims) - extra]), np.asarray(op.tile_assignment_devices())
 
-@_extends(NamedSharding)
-def __reduce__(self: Any) -> Any:  # noqa: F811
-    return NamedSharding, (self.mesh, self.spec, self._memory_kind)
+    def _to_xla_hlo_sharding(self: Any, num_dimensions: int) -> Any:
+        return self._hlo_sharding
 
+    def with_memory_kind(self: Any, kind: str) -> Any:
+        """The same partitioning in another kind of memory."""
+        return GSPMDSharding(self._internal_device_list, self._hlo_sharding, memory_kind=kind)
 
-# --- partitionings as XLA writes them --------------------------------------------------------------------------------
+    def __eq__(self: Any, other: object) -> bool:
+        return self is other or (
+            isinstance(other, GSPMDSharding) and self._hlo_sharding == other._hlo_sharding
+            and self._memory_kind == other._memory_kind
+            and self._internal_device_list == other._internal_device_list)
 
+    def __hash__(self: Any) -> int:
+        return hash((self._internal_device_list, self._hlo_sharding, self._memory_kind))
 
-@_extends(GSPMDSharding)
-def _tiles(self: Any) -> tuple[tuple[int, ...], Any]:  # noqa: F811
-    op = self._hlo_sharding
-    n = len(self._internal_device_list)
-    if op.is_replicated() or op.is_unknown() or n == 1 or not op.is_tiled():
-        return (), np.arange(n)
-    dims = list(op.tile_assignment_dimensions())
-    if op.replicate_on_last_tile_dim():
-        dims = dims[:-1]
-    else:
-        dims = dims[: len(dims) - len(op.subgroup_types())]
-    return tuple(dims), np.asarray(op.tile_assignment_devices())
-
-
-@_extends(GSPMDSharding)
-def _to_xla_hlo_sharding(self: Any, num_dimensions: int) -> Any:  # noqa: F811
-    return self._hlo_sharding
-
-
-@_extends(GSPMDSharding)
-def with_memory_kind(self: Any, kind: str) -> Any:  # noqa: F811
-    """The same partitioning in another kind of memory."""
-    return GSPMDSharding(self._internal_device_list, self._hlo_sharding, memory_kind=kind)
-
-
-@_extends(GSPMDSharding)
-def __eq__(self: Any, other: object) -> bool:  # noqa: F811
-    return self is other or (
-        isinstance(other, GSPMDSharding) and self._hlo_sharding == other._hlo_sharding
-        and self._memory_kind == other._memory_kind and self._internal_device_list == other._internal_device_list)
-
-
-@_extends(GSPMDSharding)
-def __hash__(self: Any) -> int:  # noqa: F811
-    return hash((self._internal_device_list, self._hlo_sharding, self._memory_kind))
-
-
-@_extends(GSPMDSharding)
-def __repr__(self: Any) -> str:  # noqa: F811
-    return f"GSPMDSharding({self._hlo_sharding}, memory_kind={self._memory_kind})"
+    def __repr__(self: Any) -> str:
+        return f"GSPMDSharding({self._hlo_sharding}, memory_kind={self._memory_kind})"

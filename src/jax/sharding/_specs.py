@@ -24,10 +24,10 @@ _UNCONSTRAINED = _Unconstrained()
 class PartitionSpec:
     """How each dimension of an array is split over the axes of a mesh.
 
-    One entry per leading dimension: ``None`` (not split), the name of a mesh axis, a tuple of names (split over
-    their product, the first name outermost), or ``PartitionSpec.UNCONSTRAINED`` (the compiler decides). Missing
-    trailing entries mean "not split". ``unreduced`` and ``reduced`` name mesh axes over which the value still has to
-    be, or already has been, summed.
+    One entry per leading dimension: ``None`` (not split), the name of a mesh axis, a tuple of names (split
+    over their product, the first name outermost), or ``PartitionSpec.UNCONSTRAINED`` (the compiler decides).
+    Missing trailing entries mean "not split". ``unreduced`` and ``reduced`` name mesh axes over which the value
+    still has to be, or already has been, summed.
 
     >>> PartitionSpec("x", None)
     P('x', None)
@@ -93,7 +93,8 @@ class PartitionSpec:
 
     def __add__(self, other: Any) -> PartitionSpec:
         if isinstance(other, PartitionSpec):
-            return PartitionSpec(*self._partitions, *other._partitions, unreduced=self._unreduced | other._unreduced,
+            return PartitionSpec(*self._partitions, *other._partitions,
+                                 unreduced=self._unreduced | other._unreduced,
                                  reduced=self._reduced | other._reduced)
         if isinstance(other, tuple):
             return self.update(partitions=(*self._partitions, *other))
@@ -115,7 +116,8 @@ class PartitionSpec:
         return f"P({inner})"
 
 
-def _rebuild_spec(partitions: tuple[Any, ...], unreduced: frozenset[str], reduced: frozenset[str]) -> PartitionSpec:
+def _rebuild_spec(partitions: tuple[Any, ...], unreduced: frozenset[str],
+                  reduced: frozenset[str]) -> PartitionSpec:
     return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
 
 

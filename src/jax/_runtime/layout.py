@@ -1,0 +1,88 @@
+"""How an array lies in a device's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jax._base import _jaxlib
+
+
+class Layout:
+    """Order of the dimensions in memory and, on accelerators, tiling.
+
+    Args:
+      major_to_minor: the dimensions from the one with the largest stride to the one with the smallest.
+      tiling: tile shapes, outermost first; None for the device's default.
+      sub_byte_element_size_in_bits: for elements smaller than a byte, how many bits each takes; 0 otherwise.
+    """
+
+    __slots__ = ("major_to_minor", "tiling", "sub_byte_element_size_in_bits")
+    AUTO: Any
+
+    def __init__(self, major_to_minor: Sequence[int], tiling: Sequence[Sequence[int]] | None = None,
+                 sub_byte_element_size_in_bits: int = 0) -> None:
+        self.major_to_minor = tuple(major_to_minor)
+        self.tiling = None if tiling is None else tuple(map(tuple, tiling))
+        self.sub_byte_element_size_in_bits = sub_byte_element_size_in_bits
+
+    @classmethod
+    def from_pjrt(cls, layout: Any) -> Layout:
+        """From jaxlib's object."""
+        inner = layout._xla_layout()
+        return cls(inner.minor_to_major()[::-1], inner.tiling(), inner.element_size_in_bits())
+
+    def to_xla(self, itemsize_bits: int = 0) -> str:
+        """As XLA writes it, for attributes of a module."""
+        inner = _jaxlib.hlo.Layout(list(self.major_to_minor[::-1]), [list(t) for t in self.tiling or ()],
+                                   self.sub_byte_element_size_in_bits)
+        return str(inner)
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.major_to_minor, self.tiling, self.sub_byte_element_size_in_bits
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return (f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling}, "
+                f"sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})")
+
+
+class _Auto:
+    """Leaves the layout to the compiler."""
+
+    def __repr__(self) -> str:
+        return "AUTO"
+
+
+Layout.AUTO = _Auto()
+
+
+class Format:
+    """A layout and a sharding: all that is to say about where the bytes of an array are.
+
+    Args:
+      layout: a :class:`Layout`, ``Layout.AUTO``, or None for the device's default.
+      sharding: a sharding, or None.
+    """
+
+    __slots__ = ("layout", "sharding")
+
+    def __init__(self, layout: Any = None, sharding: Any = None) -> None:
+        if isinstance(layout, Layout) and sharding is None:
+            raise ValueError("a concrete layout depends on the device: give a sharding with it")
+        self.layout = layout
+        self.sharding = sharding
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Format) and self.layout == other.layout and self.sharding == other.sharding
+
+    def __hash__(self) -> int:
+        return hash((self.layout, self.sharding))
+
+    def __repr__(self) -> str:
+        return f"Format(layout={self.layout!r}, sharding={self.sharding!r})"
