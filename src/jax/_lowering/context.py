@@ -40,10 +40,11 @@ class MlirState:
 
     def follow_config(self) -> None:
         """Makes :attr:`locations` (traceback -> location) show as many frames as the options say."""
-        frames = (config.traceback_in_locations_limit.value, config.include_full_tracebacks_in_locations.value)
+        frames = (config.traceback_in_locations_limit.value, config.include_full_tracebacks_in_locations.value,
+                  config.hlo_source_file_canonicalization_regex.value)
         if frames != self.frames:
             self.frames = frames
-            self.locations = _traceback_locations(self.context, *frames)
+            self.locations = _traceback_locations(self.context, *frames[:2])
 
 
 def _traceback_locations(mlir_context: Any, limit: int, stacks: bool) -> Callable[[Any], Any]:
@@ -51,14 +52,8 @@ def _traceback_locations(mlir_context: Any, limit: int, stacks: bool) -> Callabl
     if limit == 0:
         unknown = _jaxlib.ir.Location.unknown(mlir_context)
         return lambda traceback: unknown
-    is_user_file = source.is_user_file
-
-    def file_name(code: Any) -> str | None:
-        name = code.co_filename
-        return name if is_user_file(name) else None
-
     frames = 1 if not stacks else limit if limit > 0 else 1000
-    return _jaxlib.mlir_ext.TracebackToLocationCache(file_name, frames, mlir_context).get
+    return _jaxlib.mlir_ext.TracebackToLocationCache(source.location_file, frames, mlir_context).get
 
 
 _idle: list[MlirState] = []

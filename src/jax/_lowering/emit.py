@@ -16,6 +16,7 @@ from jax._language.rules import primitive_batchers
 from jax._language.staging import trace_to_jaxpr
 from jax._lowering import rules
 from jax._lowering.context import LoweringContext, MlirState, ModuleContext, Scope, TokenSet, no_tokens
+from jax._lowering.hlo.shape import broadcast_elementwise, transpose
 from jax._lowering.types import constant_array, constant_op, elements_attr, ir_type
 
 _render = source.render_names
@@ -134,7 +135,7 @@ class Body:
                 label = names[key] = _label(prefix, stack, prim)
             here = name_location(label, loc, context)
             operation = elementwise.get(prim)
-            if operation is None or prim in overrides:
+            if operation is None or prim in overrides or (eqn.params and _has_settings(eqn.params)):
                 with here:
                     self._by_rule(eqn)
                 continue
@@ -149,7 +150,7 @@ class Body:
                     values.append(env[v])
                 else:
                     with here:
-                        values.append(_spread(env[v], v.aval, shape))
+                        values.append(broadcast_elementwise(env[v], v.aval, shape))
             typ = types.get(aval)
             if typ is None:
                 typ = ir_type(aval)
@@ -201,16 +202,16 @@ class Body:
             env[v] = out
 
 
+def _has_settings(params: dict[str, Any]) -> bool:
+    """Whether an element-wise equation asks for more than its plain operation (an accuracy, a result type)."""
+    for value in params.values():
+        if value is not None:
+            return True
+    return False
+
+
 def _label(prefix: Any, stack: Any, prim: Any) -> str:
     return _render((*prefix, *stack, prim.name))
-
-
-def _spread(value: Any, aval: Any, shape: tuple[Any, ...]) -> Any:
-    """A rank-0 tensor, or one with axes of size 1, repeated over ``shape``."""
-    dims = range(len(shape)) if aval.shape else ()
-    attrs = {"broadcast_dimensions": _jaxlib.ir.DenseI64ArrayAttr.get(list(dims))}
-    typ = ir_type(aval.update(shape=shape))
-    return _jaxlib.ir.Operation.create("stablehlo.broadcast_in_dim", (typ,), (value,), attrs).result
 
 
 # --- extended dtypes -----------------------------------------------------------------------------------------------
@@ -254,7 +255,5 @@ def lower_by_batching(ctx: LoweringContext, values: Sequence[Any], params: dict[
         if dim is not None and dim != last:
             order = [d for d in range(last + 1) if d != dim] + [dim]
             plain = physical_aval(aval)
-            attrs = {"permutation": _jaxlib.ir.DenseI64ArrayAttr.get(order)}
-            outs[i] = _jaxlib.ir.Operation.create(
-                "stablehlo.transpose", (ir_type(ShapedArray(plain.shape, plain.dtype)),), (outs[i],), attrs).result
+            outs[i] = transpose(outs[i], ShapedArray(plain.shape, plain.dtype), order)
     return outs

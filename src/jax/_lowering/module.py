@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,8 +23,8 @@ from jax._lowering.context import (
     take_state,
 )
 from jax._lowering.emit import emit_with_tokens
-from jax._lowering.functions import build_function
 from jax._lowering.passes import run_passes
+from jax._lowering.subprograms import build_function
 from jax._lowering.types import bool_attr, i32_attr, ir_type, string_attr, tensor_type
 
 
@@ -45,14 +46,14 @@ class LoweredModule:
 
     __slots__ = ("module", "state", "name", "platforms", "const_args", "const_avals", "kept_var_idx", "donated",
                  "unused_donations", "ordered_effects", "unordered_effects", "host_callbacks", "keepalives",
-                 "closed_jaxpr", "in_avals", "out_avals", "_text")
+                 "debug_info", "in_avals", "out_avals", "_text")
 
     def __init__(self, mod: ModuleContext, closed: ClosedJaxpr, in_avals: Sequence[Any]) -> None:
         self.module: Any = mod.module
         self.state: MlirState | None = mod.state
         self.name = mod.name
         self.platforms = mod.platforms
-        self.closed_jaxpr = closed
+        self.debug_info = closed.jaxpr.debug_info
         self.in_avals = list(in_avals)
         self.out_avals = closed.out_avals
         self.host_callbacks = mod.host_callbacks
@@ -75,11 +76,17 @@ class LoweredModule:
 
     def as_bytecode(self) -> bytes:
         """The module in MLIR's binary form."""
-        import io
         self._check_held()
         out = io.BytesIO()
         self.module.operation.write_bytecode(file=out)
         return out.getvalue()
+
+    def has_arg_names(self) -> bool:
+        return self.debug_info.arg_names is not None
+
+    def arg_name(self, i: int) -> str:
+        """How the user knows argument ``i``."""
+        return self.debug_info.arg_name(i)
 
     def _check_held(self) -> None:
         if self.module is None:

@@ -42,13 +42,16 @@ def register_lowering(prim: Any, rule: Rule, platform: str | None = None, *, inl
     return rule
 
 
-def register_elementwise(prim: Any, operation: str) -> None:
+def register_elementwise(prim: Any, operation: str, settings_rule: Rule | None = None) -> None:
     """``prim`` is the one operation (``"stablehlo.sine"``, ``"chlo.erf"``) on operands of the result's shape.
 
-    Rank-0 operands, as literals often are, are spread over that shape.
+    Rank-0 operands, as literals often are, are spread over that shape. Equations with a parameter that is not None
+    (an accuracy, say) go to ``settings_rule``.
     """
     lowerings.pop(prim, None)
     elementwise_ops[prim] = operation
+    if settings_rule is not None:
+        lowerings[prim] = settings_rule
 
 
 def find_rule(prim: Any, platforms: tuple[str, ...]) -> Rule | None:

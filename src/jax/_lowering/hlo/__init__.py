@@ -46,6 +46,7 @@ from jax._lowering.hlo.elementwise import (
     complex_abs,
     conj,
     convert,
+    convert_element_type,
     cosh,
     cosine,
     count_leading_zeros,
@@ -125,6 +126,7 @@ from jax._lowering.hlo.regions import (
     while_loop,
 )
 from jax._lowering.hlo.shape import (
+    broadcast_elementwise,
     broadcast_in_dim,
     concatenate,
     dynamic_slice,

@@ -10,7 +10,7 @@ import numpy as np
 from jax._base import _jaxlib
 from jax._lowering.context import current_state
 from jax._lowering.hlo.core import binary, op1, opn, unary
-from jax._lowering.types import dtype_to_ir_type, enum_attr, i32_attr, ir_type
+from jax._lowering.types import dtype_to_ir_type, enum_attr, full, i32_attr, ir_type
 
 abs = unary("stablehlo.abs")  # noqa: A001 - real operands; complex_abs for the others
 cbrt = unary("stablehlo.cbrt")
@@ -88,6 +88,19 @@ def convert(x: Any, aval_out: Any) -> Any:
     """Values of another element type, by value. No operation when the type is the same."""
     typ = ir_type(aval_out)
     return x if x.type == typ else op1("stablehlo.convert", typ, (x,))
+
+
+def convert_element_type(x: Any, aval_in: Any, aval_out: Any) -> Any:
+    """Conversion as NumPy's ``astype`` does it: complex to real drops the imaginary part, anything but zero is true."""
+    have, want = aval_in.dtype, aval_out.dtype
+    if have == want:
+        return x
+    if have.kind == "c" and want.kind != "c":
+        if want.kind == "b":
+            zero = full(0, aval_in.shape, have)
+            return compare(x, zero, "NE")
+        x = real(x)
+    return op1("stablehlo.convert", ir_type(aval_out), (x,))
 
 
 def bitcast_convert(x: Any, aval_out: Any) -> Any:

@@ -27,12 +27,18 @@ def reshape(x: Any, aval_out: Any) -> Any:
     return op1("stablehlo.reshape", ir_type(aval_out), (x,))
 
 
-def transpose(x: Any, permutation: Ints) -> Any:
+def broadcast_elementwise(x: Any, aval: Any, shape: Ints) -> Any:
+    """``x`` of type ``aval`` stretched to ``shape`` as an operand of an element-wise operation.
+
+    Missing dimensions are added in front, dimensions of size 1 are repeated, as in NumPy.
+    """
+    first = len(shape) - len(aval.shape)
+    return broadcast_in_dim(x, aval.update(shape=tuple(shape)), range(first, len(shape)))
+
+
+def transpose(x: Any, aval_out: Any, permutation: Ints) -> Any:
     """Dimension i of the result is dimension ``permutation[i]`` of ``x``."""
-    typ = x.type
-    shape = typ.shape
-    return op1("stablehlo.transpose", _tensor([shape[p] for p in permutation], typ.element_type), (x,),
-               {"permutation": dense_int_array(permutation)})
+    return op1("stablehlo.transpose", ir_type(aval_out), (x,), {"permutation": dense_int_array(permutation)})
 
 
 def reverse(x: Any, dimensions: Ints) -> Any:

@@ -1,0 +1,1 @@
+"""From jaxprs to running programs: compiled calls and eager operations."""

@@ -1,0 +1,198 @@
+"""Programs: a closed jaxpr lowered and compiled for a device, remembered as long as the jaxpr lives."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from jax._base import config
+from jax._base._jaxlib import JaxRuntimeError, trace_context_names, xla
+from jax._base.caching import trace_context, weak_cache
+from jax._language.jaxpr import ClosedJaxpr
+from jax._lowering.module import LoweredModule, lower_jaxpr_to_module
+from jax._runtime import backend
+from jax._runtime.compile import compile_module
+from jax._runtime.execute import Executable
+
+logger = logging.getLogger("jax.program")
+ArrayImpl = xla.ArrayImpl
+
+
+class ProgramKey(NamedTuple):
+    """What a compiled program depends on besides its jaxpr and the configuration."""
+
+    name: str
+    donated: tuple[bool, ...]
+    keep_unused: bool
+    device: Any
+    compiler_options: tuple[tuple[str, Any], ...]
+
+
+def run_program(args: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str, donated_invars: tuple[bool, ...] = (),
+                keep_unused: bool = False, device: Any = None, compiler_options: tuple[tuple[str, Any], ...] = (),
+                inline: bool = False) -> list[Any]:
+    """Compiles ``jaxpr`` if need be and runs it on ``args``."""
+    executable, committed = executable_for(
+        args, jaxpr=jaxpr, name=name, donated_invars=donated_invars, keep_unused=keep_unused, device=device,
+        compiler_options=compiler_options)
+    return executable.call(args, committed)
+
+
+def executable_for(args: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str, donated_invars: tuple[bool, ...] = (),
+                   keep_unused: bool = False, device: Any = None,
+                   compiler_options: tuple[tuple[str, Any], ...] = (), inline: bool = False) -> tuple[Executable, bool]:
+    """The executable for a call, and whether its results are tied to their device.
+
+    Raises:
+      ValueError: when arguments are committed to different devices.
+    """
+    committed = device is not None
+    where = device
+    for x in args:
+        if type(x) is ArrayImpl and x._committed:
+            devices = x._sharding._device_assignment
+            if devices[0] is not where:
+                if where is not None or len(devices) > 1:
+                    if device is None:
+                        _refuse_devices(args, jaxpr, name)
+                else:
+                    where = devices[0]
+            committed = True
+    if where is None:
+        where = backend.default_device()
+    key = ProgramKey(name, donated_invars if True in donated_invars else (), keep_unused, where, compiler_options)
+    return compiled_program(jaxpr, key), committed
+
+
+def _refuse_devices(args: Sequence[Any], jaxpr: ClosedJaxpr, name: str) -> None:
+    info = jaxpr.jaxpr.debug_info
+    lines = []
+    for i, x in enumerate(args):
+        if type(x) is ArrayImpl and x._committed:
+            devices = x._sharding._device_assignment
+            if len(devices) > 1:
+                raise NotImplementedError(
+                    f"jit of {name}: {info.arg_name(i)} is spread over {len(devices)} devices, and programs run on one "
+                    "device so far. Gather it with jax.device_put(x, device) first.")
+            lines.append(f"  {info.arg_name(i)} ({x.aval.str_short()}) on {devices[0]}")
+    raise ValueError(f"jit of {name}: its arguments are committed to different devices, and a program runs on one:\n"
+                     + "\n".join(lines) + "\nMove them to one with jax.device_put(x, device).")
+
+
+@weak_cache(context=trace_context)
+def compiled_program(jaxpr: ClosedJaxpr, key: ProgramKey) -> Executable:
+    """The executable for ``jaxpr``, made at the first call."""
+    if config.explain_cache_misses.value:
+        _explain_miss(jaxpr, key)
+    lowered = lower_program(jaxpr, key.name, platforms=(backend.lowering_platform(key.device),), donated=key.donated,
+                            keep_unused=key.keep_unused)
+    executable = compile_lowered(lowered, key.device, key.compiler_options)
+    lowered.release()
+    return executable
+
+
+def lower_program(jaxpr: ClosedJaxpr, name: str, *, platforms: Sequence[str], donated: Sequence[bool] = (),
+                  keep_unused: bool = False, result_names: Sequence[str] | None = None) -> LoweredModule:
+    """Lowers ``jaxpr``, with names of arguments and under the logging and dumping options."""
+    begin = time.perf_counter()
+    info = jaxpr.jaxpr.debug_info
+    arg_names = [info.arg_name(i) for i in range(len(jaxpr.jaxpr.invars))] if info.arg_names is not None else None
+    lowered = lower_jaxpr_to_module(jaxpr, name, platforms, donated=donated or None, keep_unused=keep_unused,
+                                    arg_names=arg_names, result_names=result_names)
+    log_step("lowered %s in %.4f s", name, time.perf_counter() - begin)
+    if config.dump_ir_to.value:
+        dump(lowered, jaxpr)
+    return lowered
+
+
+def compile_lowered(lowered: LoweredModule, device: Any = None,
+                    compiler_options: Sequence[tuple[str, Any]] = ()) -> Executable:
+    """Compiles a lowered module for ``device`` (by default the default one of the process)."""
+    device = backend.default_device() if device is None else device
+    if lowered.unused_donations:
+        _warn_donations(lowered)
+    try:
+        loaded = compile_module(lowered.module, [device], compiler_options=dict(compiler_options),
+                                host_callbacks=lowered.host_callbacks, name=f"jit({lowered.name})")
+    except JaxRuntimeError as error:
+        raise _located(error, lowered) from error
+    first = len(lowered.ordered_effects) + len(lowered.const_args)
+    donated = [p for p, d in zip(lowered.kept_var_idx, lowered.donated[first:], strict=True) if d]
+    names = [lowered.arg_name(i) for i in range(len(lowered.in_avals))] if lowered.has_arg_names() else None
+    return Executable(
+        loaded, in_avals=lowered.in_avals, out_avals=lowered.out_avals, kept=lowered.kept_var_idx,
+        consts=lowered.const_args, donated=donated, ordered_effects=lowered.ordered_effects,
+        has_unordered_effects=bool(lowered.unordered_effects), keepalive=lowered.keepalives or None, arg_names=names,
+        name=lowered.name)
+
+
+def _warn_donations(lowered: LoweredModule) -> None:
+    listed = ", ".join(a.str_short() for a in lowered.unused_donations)
+    warnings.warn(f"jit of {lowered.name}: no result has the type of these donated arguments, so their memory may stay "
+                  f"unused: {listed}. Do not donate them, or return values of their types.", stacklevel=2)
+
+
+def _located(error: Exception, lowered: LoweredModule) -> Exception:
+    """XLA's error with the place in the user's program."""
+    text = str(error)
+    where = lowered.debug_info.source_text()
+    found = re.search(r'^(\S+):(\d+):\d+: error|source_file="([^"]+)" source_line=(\d+)', text, re.MULTILINE)
+    if found:
+        where = f"{found[1] or found[3]}:{found[2] or found[4]}, in {where}"
+    return type(error)(f"{text}\nXLA could not compile {lowered.name} ({where}) for {', '.join(lowered.platforms)}.")
+
+
+# --- what the options ask to be told --------------------------------------------------------------------------------
+
+def log_step(message: str, *details: Any) -> None:
+    """A line about a step of compilation: a warning under ``jax_log_compiles``, else for debugging."""
+    logger.log(logging.WARNING if config.log_compiles.value else logging.DEBUG, message, *details)
+
+
+def _explain_miss(jaxpr: ClosedJaxpr, key: ProgramKey) -> None:
+    options = trace_context()
+    reasons = [_differences(k, c, key, options) for k, c in _known_keys(jaxpr)]
+    nearest = min(reasons, key=len, default=["this traced program has not been compiled before"])
+    logger.warning("compiling %s (%s): %s", key.name, jaxpr.jaxpr.debug_info.source_text(), "; ".join(nearest))
+
+
+def _differences(old: ProgramKey, old_options: Any, new: ProgramKey, new_options: Any) -> list[str]:
+    changed = [f"{field} was {a!r} and is {b!r}" for field, a, b in zip(new._fields, old, new, strict=True) if a != b]
+    names = trace_context_names()
+    changed += [f"the option {n} was {a!r} and is {b!r}"
+                for n, a, b in zip(names, old_options, new_options, strict=True) if a != b]
+    return changed
+
+
+def _known_keys(jaxpr: ClosedJaxpr) -> list[tuple[ProgramKey, Any]]:
+    """The keys under which ``jaxpr`` has been compiled, with the options then in force."""
+    entries = compiled_program.cache_keys()  # type: ignore[attr-defined]
+    return [(args[0], options) for ref, options, args, _ in entries if ref() is jaxpr]
+
+
+_dumped = 0
+
+
+def dump(lowered: LoweredModule, jaxpr: ClosedJaxpr) -> None:
+    """Writes the program into the directory of ``jax_dump_ir_to``, in the forms of ``jax_dump_ir_modes``."""
+    global _dumped
+    folder = config.dump_ir_to.value
+    if folder == "sponge":
+        folder = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", "")
+        if not folder:
+            return
+    os.makedirs(folder, exist_ok=True)
+    modes = {m.strip() for m in config.dump_ir_modes.value.split(",")}
+    stem = os.path.join(folder, f"{_dumped:05d}_jit_{re.sub(r'[^A-Za-z0-9_.-]', '_', lowered.name)}")
+    _dumped += 1
+    if "stablehlo" in modes:
+        with open(f"{stem}.mlir", "w") as out:
+            out.write(lowered.as_text(debug_info=config.include_debug_info_in_dumps.value))
+    if "jaxpr" in modes:
+        with open(f"{stem}.jaxpr.txt", "w") as out:
+            out.write(jaxpr.pretty_print())
