@@ -117,11 +117,18 @@ class Executable:
         return inputs
 
     def _place(self, x: Any, position: int, sharding: Any) -> Any:
+        """An argument that is not where the program wants it, or not an array at all."""
+        aval = self.in_avals[position]
+        dtype = aval.dtype
+        if isinstance(dtype, dtypes.ExtendedDType):
+            # The program takes the plain array that carries the value.
+            if type(x) is not ArrayImpl:
+                x = dtype.unwrap(x)
+            aval = physical_aval(aval)
+            if x._sharding == sharding:
+                return x
         name = self.arg_names[position] if self.arg_names is not None else ""
-        placed = transfer.to_device(x, self.in_avals[position], sharding, committed=True, name=name)
-        if type(placed) is not ArrayImpl:  # extended dtypes: the program takes what carries them
-            placed = placed.aval.dtype.unwrap(placed)
-        return placed
+        return transfer.to_device(x, aval, sharding, committed=True, name=name)
 
     def handlers(self, committed: bool) -> list[Any]:
         """Result handlers, made once for each kind of commitment."""
