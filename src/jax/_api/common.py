@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jax._base import source as source_info
+from jax._base._jaxlib import Array
 from jax._language.avals import typeof
 from jax._language.jaxpr import DebugInfo
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
@@ -24,16 +25,21 @@ def check_callable(fun: Any, api: str) -> None:
 class FlatFun:
     """A function of pytrees as a function of leaves; remembers the structure of its result."""
 
-    __slots__ = ("fun", "in_tree", "out_tree", "wrap_args")
+    __slots__ = ("fun", "in_tree", "out_tree", "last_out")
 
     def __init__(self, fun: Callable[..., Any], in_tree: Any) -> None:
         self.fun = fun
         self.in_tree = in_tree
         self.out_tree: Any = None
+        self.last_out: Leaves | None = None  # kept for the error message when an output is no array
 
     def __call__(self, *leaves: Any) -> Leaves:
         args, kwargs = tree_unflatten(self.in_tree, leaves)
         out, self.out_tree = tree_flatten(self.fun(*args, **kwargs))
+        for x in out:
+            if not isinstance(x, Array):
+                self.last_out = out
+                break
         return out
 
 

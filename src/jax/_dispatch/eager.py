@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from jax._base import config
 from jax._base.caching import register_cache
-from jax._dispatch.program import compile_program
+from jax._dispatch.program import executable_for
 from jax._language.avals import typeof
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo
 from jax._language.staging import trace_to_jaxpr
 from jax._language.trace import Tracer, install_bottom_trace, leaked
-from jax._runtime import backend, fastpath
-from jax._runtime.array import ArrayImpl
+from jax._runtime import fastpath
 from jax.tree_util import tree_structure
 
 _compiled: dict[Any, Callable[..., Any]] = {}
@@ -50,8 +49,7 @@ def operation(prim: Any, params: dict[str, Any]) -> Callable[..., Any]:
                 raise leaked(x)
         avals = tuple([typeof(x) for x in args])
         jaxpr, consts = trace_to_jaxpr(bind, avals, DebugInfo(prim.name, prim.name))
-        device, committed = choose_device(args)
-        executable = compile_program(ClosedJaxpr(jaxpr, consts), name=prim.name, device=device)
+        executable, committed = executable_for(args, jaxpr=ClosedJaxpr(jaxpr, consts), name=prim.name)
         outs = executable.call(args, committed)
         if prim.multiple_results:
             return fastpath.answer(outs, executable, tree_structure(list(range(len(outs)))), args, committed)
@@ -66,25 +64,6 @@ def operation(prim: Any, params: dict[str, Any]) -> Callable[..., Any]:
 
     call = fastpath.make_callable(prim.name, without_disable_jit, cache_miss)
     return call
-
-
-def choose_device(args: Sequence[Any], device: Any = None) -> tuple[Any, bool]:
-    """The device for a call, and whether its results are tied to it: that of committed arguments, or the default."""
-    chosen, origin = device, None
-    for x in args:
-        if type(x) is not ArrayImpl:
-            x = getattr(x, "_base_array", x)
-        if type(x) is ArrayImpl and x._committed:
-            own = x._sharding._device if hasattr(x._sharding, "_device") else next(iter(x.sharding.device_set))
-            if chosen is None:
-                chosen, origin = own, x
-            elif own != chosen and device is None:
-                raise ValueError(
-                    f"arguments live on several devices: {origin.aval.str_short()} on {chosen} and "
-                    f"{x.aval.str_short()} on {own}. Move them to one with jax.device_put.")
-    if chosen is None:
-        return backend.default_device(), False
-    return chosen, True
 
 
 install_bottom_trace(process)

@@ -104,6 +104,26 @@ def _same_dtypes(name: str, avals: Sequence[Any]) -> Any:
     return dtype
 
 
+# --- constants of the operands' dtype -------------------------------------------------------------------------------
+
+_constants: dict[tuple[Any, Any], Any] = {}
+
+
+def like(x: Any, value: Any) -> Any:
+    """The rank-0 constant ``value`` in the dtype of ``x``: rules multiply by it without changing dtypes."""
+    return constant(typeof(x).dtype, value)
+
+
+def constant(dtype: Any, value: Any) -> Any:
+    """The rank-0 constant ``value`` of ``dtype``."""
+    key = (dtype, value)
+    found = _constants.get(key)
+    if found is None:
+        found = _constants[key] = np.asarray(value, dtype)
+        found.flags.writeable = False
+    return found
+
+
 # --- element-wise primitives ----------------------------------------------------------------------------------------
 
 def nary(name: str, accepted: Sequence[frozenset[str]] | frozenset[str], lower: str | Callable[..., Any], *,
@@ -142,22 +162,31 @@ def nary(name: str, accepted: Sequence[frozenset[str]] | frozenset[str], lower: 
                 break
         return ShapedArray(shape, dtype, weak and category(dtype) != BOOL)
 
-    def lowering(ctx: Any, *values: Any, **params: Any) -> list[Any]:
-        out_aval = ctx.avals_out[0]
-        shape = out_aval.shape
-        if len(values) > 1:
-            values = tuple([v if a.shape == shape else hlo.broadcast_elementwise(v, a, shape)
-                            for v, a in zip(values, ctx.avals_in, strict=True)])
-        return [lower(ctx, *values, **params)]  # type: ignore[operator]
-
     prim.def_abstract_eval(abstract)
     if isinstance(lower, str):
         register_elementwise(prim, lower)
     else:
-        register_lowering(prim, lowering)
+        register_lowering(prim, elementwise_rule(lower))
     rules.primitive_batchers[prim] = \
         lambda args, dims, **params: batch_elementwise(prim, args, dims, params)
     return prim
+
+
+def elementwise_rule(lower: Callable[..., Any]) -> Callable[..., Any]:
+    """The lowering rule that calls ``lower(ctx, *values, **params) -> value`` on operands of the result's shape."""
+    def rule(ctx: Any, *values: Any, **params: Any) -> list[Any]:
+        return [lower(ctx, *spread_operands(ctx, values), **params)]
+    return rule
+
+
+def spread_operands(ctx: Any, values: Sequence[Any]) -> Sequence[Any]:
+    """Element-wise operands as tensors of the result's shape."""
+    if len(values) == 1:
+        return values
+    shape = ctx.avals_out[0].shape
+    return [v if a.shape == shape else
+            hlo.broadcast_in_dim(v, a.update(shape=shape), range(len(shape)) if a.shape else ())
+            for v, a in zip(values, ctx.avals_in, strict=True)]
 
 
 def unary(name: str, accepted: frozenset[str], lower: str | Callable[..., Any], *, jvp: Callable[..., Any] | None = None,
@@ -316,5 +345,5 @@ def real_part_if_needed(ct: Any, aval: Any) -> Any:
 
 __all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "FLOAT", "FLOATING", "INEXACT", "INTEGERS", "NUMERIC", "REAL", "SIGNED",
            "UNSIGNED", "batch_elementwise", "broadcast_shapes_of", "broadcast_to_result", "category",
-           "check_category", "defbilinear", "defjvp", "defjvp_out", "deflinear_elementwise", "instantiate_zeros",
-           "nary", "real_part_if_needed", "sum_to_operand", "unary", "zero_derivative"]
+           "check_category", "constant", "defbilinear", "defjvp", "defjvp_out", "deflinear_elementwise", "elementwise_rule",
+           "instantiate_zeros", "like", "nary", "real_part_if_needed", "spread_operands", "sum_to_operand", "unary", "zero_derivative"]

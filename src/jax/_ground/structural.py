@@ -13,7 +13,7 @@ from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
 from jax._language.zeros import UndefinedPrimal, Zero, is_undefined_primal
 from jax._lowering import hlo
-from jax._lowering.rules import register_lowering
+from jax._lowering.rules import register_elementwise, register_lowering
 from jax.dtypes import ExtendedDType
 
 # --- add_any: the sum of two tangents -------------------------------------------------------------------------------
@@ -26,9 +26,22 @@ def _add_any_abstract(x: Any, y: Any) -> Any:
 
 
 add_any_p.def_abstract_eval(_add_any_abstract)
-register_lowering(add_any_p, lambda ctx, x, y: [hlo.add(x, y)])
+register_elementwise(add_any_p, "stablehlo.add")
 rules.primitive_jvps[add_any_p] = lambda primals, tangents: (add_any_p.bind(*primals), add_tangents(*tangents))
 rules.primitive_transposes[add_any_p] = lambda ct, x, y: [ct, ct]
+
+
+def _add_any_batch(args: Any, dims: Any) -> Any:
+    (x, y), (dx, dy) = args, dims
+    if dx is None or dy is None:
+        size = typeof(x).shape[dx] if dy is None else typeof(y).shape[dy]
+        x = broadcast_to_axis(x, size, dy) if dx is None else x
+        y = broadcast_to_axis(y, size, dx) if dy is None else y
+        return add_any_p.bind(x, y), dx if dy is None else dy
+    return add_any_p.bind(x, move_axis(y, dy, dx)), dx
+
+
+rules.primitive_batchers[add_any_p] = _add_any_batch
 
 
 def add_tangents(x: Any, y: Any) -> Any:

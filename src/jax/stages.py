@@ -1,0 +1,366 @@
+"""The stages of a jitted function: traced, lowered to StableHLO, compiled.
+
+``jax.jit(f).trace(*args)`` gives a :class:`Traced`, its ``lower()`` a :class:`Lowered`, and that one's ``compile()``
+a :class:`Compiled`, which is called like ``f`` with arguments of the same types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from jax._base._jaxlib import mlir_io, xla
+from jax._base.source import api_boundary
+from jax._dispatch import program
+from jax._language.avals import ShapedArray, typeof
+from jax._language.jaxpr import ClosedJaxpr
+from jax._runtime import backend
+from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+
+
+@runtime_checkable
+class Wrapped(Protocol):
+    """What ``jax.jit`` returns: a function with ``lower`` and ``trace``."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        raise NotImplementedError
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        raise NotImplementedError
+
+
+class ArgInfo:
+    """Type of an argument, and whether its memory is donated."""
+
+    __slots__ = ("_aval", "donated")
+
+    def __init__(self, _aval: Any, donated: bool) -> None:
+        self._aval = _aval
+        self.donated = donated
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self._aval.dtype
+
+    def __repr__(self) -> str:
+        return f"ArgInfo({self._aval.str_short()}, donated={self.donated})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArgInfo) and (self._aval, self.donated) == (other._aval, other.donated)
+
+    def __hash__(self) -> int:
+        return hash((self._aval, self.donated))
+
+
+class OutInfo:
+    """Shape, dtype and placement of an output."""
+
+    __slots__ = ("shape", "dtype", "sharding", "weak_type")
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, sharding: Any = None, weak_type: bool = False) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.sharding = sharding
+        self.weak_type = weak_type
+
+    def __repr__(self) -> str:
+        where = f", sharding={self.sharding}" if self.sharding is not None else ""
+        return f"OutInfo(shape={self.shape}, dtype={self.dtype}{where})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OutInfo) and (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+
+class ShapeDtypeStruct:
+    """A stand-in for an array of which only the type matters (``eval_shape``, ``lower``).
+
+    Args:
+      shape: a sequence of integers.
+      dtype: anything that names a dtype.
+      sharding: where such an array would live, or ``None``.
+      weak_type: whether the dtype gives way in promotions, as that of a Python scalar does.
+      vma, manual_axis_type: mesh axes over which the value varies (only recorded).
+      is_ref: describes a mutable reference.
+    """
+
+    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "is_ref", "_memory_space")
+
+    def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False,
+                 vma: Any = None, manual_axis_type: Any = None, is_ref: bool = False, _memory_space: Any = None) -> None:
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be given, got None")
+        aval = ShapedArray(tuple(shape), dtype)
+        self.shape = aval.shape
+        self.dtype = aval.dtype
+        self.sharding = sharding
+        self.weak_type = bool(weak_type)
+        self.vma = vma if vma is not None else manual_axis_type
+        self.is_ref = is_ref
+        self._memory_space = _memory_space
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        out = 1
+        for d in self.shape:
+            out *= d
+        return out
+
+    @property
+    def manual_axis_type(self) -> Any:
+        return self.vma
+
+    @property
+    def format(self) -> Any:
+        return self.sharding
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a ShapeDtypeStruct without axes")
+        return self.shape[0]
+
+    def update(self, **kwargs: Any) -> ShapeDtypeStruct:
+        """A copy with other fields."""
+        fields = {"shape": self.shape, "dtype": self.dtype, "sharding": self.sharding, "weak_type": self.weak_type,
+                  "vma": self.vma, "is_ref": self.is_ref}
+        unknown = set(kwargs) - set(fields)
+        if unknown:
+            raise ValueError(f"ShapeDtypeStruct has no fields {sorted(unknown)}")
+        return ShapeDtypeStruct(**{**fields, **kwargs})
+
+    def __repr__(self) -> str:
+        extra = ", weak_type=True" if self.weak_type else ""
+        extra += f", sharding={self.sharding}" if self.sharding is not None else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{extra})"
+
+    __str__ = __repr__
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.shape, self.dtype, self.sharding, self.weak_type, self.is_ref)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+class Traced:
+    """A function traced to a jaxpr at given argument types."""
+
+    __slots__ = ("_params", "in_tree", "out_tree", "_consts", "fun_name")
+
+    def __init__(self, params: dict[str, Any], in_tree: Any, out_tree: Any, consts: list[Any], fun_name: str) -> None:
+        self._params = params
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self._consts = consts
+        self.fun_name = fun_name
+
+    @property
+    def jaxpr(self) -> ClosedJaxpr:
+        """The program."""
+        return self._params["jaxpr"]
+
+    @property
+    def effects(self) -> Any:
+        return self.jaxpr.effects
+
+    @property
+    def in_avals(self) -> Any:
+        return tree_unflatten(self.in_tree, self.jaxpr.in_avals[len(self._consts):])
+
+    @property
+    def out_avals(self) -> Any:
+        return tree_unflatten(self.out_tree, self.jaxpr.out_avals)
+
+    @property
+    def args_info(self) -> Any:
+        """A tree of :class:`ArgInfo`, ``(args, kwargs)``."""
+        n = len(self._consts)
+        return tree_unflatten(self.in_tree, [ArgInfo(a, d) for a, d in zip(
+            self.jaxpr.in_avals[n:], self._params["donated_invars"][n:], strict=True)])
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        n = len(self._consts)
+        return tuple(i for i, d in enumerate(self._params["donated_invars"][n:]) if d)
+
+    @property
+    def out_info(self) -> Any:
+        """A tree of :class:`ShapeDtypeStruct`."""
+        return tree_unflatten(self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
+                                              for a in self.jaxpr.out_avals])
+
+    @api_boundary
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None, **unknown: Any) -> Lowered:
+        """StableHLO for the default platform, or for one of ``lowering_platforms``."""
+        if unknown:
+            raise TypeError(f"Traced.lower() got unknown options {sorted(unknown)}")
+        params = self._params
+        if lowering_platforms is None:
+            lowering_platforms = (backend.lowering_platform(params["device"] or backend.default_device()),)
+        lowered = program.lower_program(params["jaxpr"], params["name"], platforms=tuple(lowering_platforms),
+                                        donated=params["donated_invars"], keep_unused=params["keep_unused"])
+        return Lowered(lowered, self)
+
+
+class _Stage:
+    """What lowered and compiled functions share: the types at their boundary."""
+
+    __slots__ = ("_traced",)
+    _traced: Traced
+
+    @property
+    def in_tree(self) -> Any:
+        return self._traced.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        return self._traced.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        return self._traced.in_avals
+
+    @property
+    def out_avals(self) -> Any:
+        return self._traced.out_avals
+
+    @property
+    def args_info(self) -> Any:
+        return self._traced.args_info
+
+    @property
+    def out_info(self) -> Any:
+        return self._traced.out_info
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        return self._traced.donate_argnums
+
+
+class Lowered(_Stage):
+    """A function lowered to StableHLO."""
+
+    __slots__ = ("_lowering",)
+
+    def __init__(self, lowering: Any, traced: Traced) -> None:
+        self._lowering = lowering
+        self._traced = traced
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text, in ``"stablehlo"`` (default) or ``"hlo"``."""
+        if dialect in (None, "stablehlo", "mhlo"):
+            return self._lowering.as_text(debug_info)
+        return self._hlo(dialect).as_hlo_text()
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The program as an object: an MLIR module for ``"stablehlo"``, an XLA computation for ``"hlo"``."""
+        if dialect in (None, "stablehlo", "mhlo"):
+            return self._lowering.module
+        return self._hlo(dialect)
+
+    def _hlo(self, dialect: str | None) -> Any:
+        if dialect != "hlo":
+            raise ValueError(f"unknown dialect {dialect!r}; there are 'stablehlo' and 'hlo'")
+        return mlir_io.mlir_module_to_xla_computation(self._lowering.as_bytecode(), use_tuple_args=False,
+                                                      return_tuple=False)
+
+    @api_boundary
+    def compile(self, compiler_options: dict[str, Any] | None = None, **unknown: Any) -> Compiled:
+        """Compiles for the device that the program was lowered for."""
+        if unknown:
+            raise TypeError(f"Lowered.compile() got unknown options {sorted(unknown)}")
+        params = self._traced._params
+        options = {**dict(params["compiler_options"]), **(compiler_options or {})}
+        executable = program.compile_lowered(self._lowering, params["device"], tuple(options.items()))
+        return Compiled(executable, self._traced)
+
+    def cost_analysis(self) -> Any:
+        """XLA's estimate of the cost before optimisation: a dict with ``flops``, ``bytes accessed`` ..."""
+        return xla.hlo_module_cost_analysis(backend.get_backend(), self._hlo("hlo").get_hlo_module())
+
+
+class Compiled(_Stage):
+    """A compiled function; call it like the original, with arguments of the types that it was compiled for."""
+
+    __slots__ = ("_executable",)
+
+    def __init__(self, executable: Any, traced: Traced) -> None:
+        self._executable = executable
+        self._traced = traced
+
+    @api_boundary
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, tree = tree_flatten((args, kwargs))
+        if tree != self.in_tree:
+            raise TypeError(f"the function {self._traced.fun_name} was compiled for arguments of the structure "
+                            f"{self.in_tree}, got {tree}")
+        self._check_types(leaves)
+        outs = self._executable.call([*self._traced._consts, *leaves])
+        return tree_unflatten(self.out_tree, outs)
+
+    def _check_types(self, leaves: Sequence[Any]) -> None:
+        want = self._traced.jaxpr.in_avals[len(self._traced._consts):]
+        wrong = []
+        for i, (x, a) in enumerate(zip(leaves, want, strict=True)):
+            got = typeof(x)
+            if got.shape != a.shape or got.dtype != a.dtype:
+                wrong.append((i, got, a))
+        if not wrong:
+            return
+        paths = [p for p, _ in tree_flatten_with_path(tree_unflatten(self.in_tree, list(range(len(leaves)))))[0]]
+        listed = "\n".join(f"  {'args' if paths[i][0].idx == 0 else 'kwargs'}{keystr(paths[i][1:])}: compiled for "
+                           f"{a.str_short()}, called with {got.str_short()}" for i, got, a in wrong)
+        raise TypeError(f"the function {self._traced.fun_name} was called with arguments of other types than it was "
+                        f"compiled for:\n{listed}\nConvert them, or compile again for these types.")
+
+    def as_text(self) -> str:
+        """The optimised program in HLO text."""
+        return "\n\n".join(m.to_string() for m in self._executable.loaded.hlo_modules())
+
+    def cost_analysis(self) -> Any:
+        """XLA's estimate of the compiled program's cost: a dict with ``flops``, ``bytes accessed`` ..."""
+        return self._executable.loaded.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """Sizes in bytes: ``argument_size_in_bytes``, ``output_size_in_bytes``, ``temp_size_in_bytes`` ..."""
+        return self._executable.loaded.get_compiled_memory_stats()
+
+    def runtime_executable(self) -> Any:
+        """The loaded XLA executable."""
+        return self._executable.loaded
+
+    @property
+    def input_shardings(self) -> Any:
+        """A tree of shardings, ``(args, kwargs)``; ``None`` for arguments that the program does not read."""
+        n = len(self._traced._consts)
+        at = dict(zip(self._executable.kept, self._executable.in_shardings, strict=True))
+        return tree_unflatten(self.in_tree, [at.get(i + n) for i in range(self.in_tree.num_leaves)])
+
+    @property
+    def output_shardings(self) -> Any:
+        return tree_unflatten(self.out_tree, list(self._executable.out_shardings))
+
+    @property
+    def input_formats(self) -> Any:
+        return self.input_shardings
+
+    @property
+    def output_formats(self) -> Any:
+        return self.output_shardings
+
