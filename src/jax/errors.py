@@ -20,14 +20,21 @@ class _DeferredMessage:
     """An exception whose text is a string or a function that makes it; everything that shows it goes here."""
 
     _message: str | Callable[[], str]
+    _args: tuple[Any, ...] | None = None
 
     def __init__(self, message: str | Callable[[], str] = ""):
         super().__init__()
         self._message = message
 
     @property
-    def args(self) -> tuple[str, ...]:
-        return (str(self),)
+    def args(self) -> tuple[Any, ...]:
+        return (str(self),) if self._args is None else self._args
+
+    @args.setter
+    def args(self, args: Any) -> None:
+        # People extend messages in an except clause: error.args = (error.args[0] + "...",)
+        self._args = args = tuple(args)
+        self._message = str(args[0]) if len(args) == 1 else str(args)
 
     def __str__(self) -> str:
         message = self._message
@@ -43,8 +50,8 @@ class _DeferredMessage:
         return _restore, (type(self), str(self))
 
 
-def _restore(cls: type, message: str) -> Any:
-    error = cls.__new__(cls)
+def _restore(cls: type[Any], message: str) -> Any:
+    error: Any = BaseException.__new__(cls)
     _DeferredMessage.__init__(error, message)
     return error
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 from jax._base._jaxlib import trace_context, weakref_lru_cache
+from jax._base.settings.diagnostics import explain_cache_misses
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,15 +69,19 @@ def weak_cache(
     microsecond where no option matters. The result has ``cache_clear``, ``cache_info``, ``cache_keys`` and
     ``evict_weakref(first_argument)``. A value that refers to the first argument keeps it, and so the entry,
     alive.
+
+    On a miss under ``jax_explain_cache_misses``, ``explain(entries, *args, **kwargs)`` is called; each entry is
+    ``(weakref, context, args, kwargs)`` of an earlier call with the same first argument.
     """
     if fun is None:
         return functools.partial(  # type: ignore[return-value]
             weak_cache, context=context, maxsize=maxsize, explain=explain
         )
-    cached = weakref_lru_cache(context, fun, maxsize, explain)
+    explainer = None if explain is None else lambda: explain if explain_cache_misses.value else None
+    cached = weakref_lru_cache(context, fun, maxsize, explainer)
     _caches.add(cached)
     _names[cached] = _name_of(fun)
-    return cached  # type: ignore[return-value]
+    return cached
 
 
 def register_cache(clear: Callable[[], Any], *, name: str) -> None:
