@@ -395,12 +395,11 @@ class _Text:
             return f"{prefix}shape={aval.shape}, {tail}"
         value = self._value
         if not value.size:
-            shape = "" if aval.shape == (0,) else f"shape={aval.shape}, "
-            return f"{prefix}[], {shape}{tail}"
+            return f"{prefix}[], shape={aval.shape}, {tail}"
         body = np.array2string(value, prefix=prefix, suffix=",", separator=", ")
-        last_line = prefix + body if "\n" not in body else body[body.rfind("\n") + 1:]
-        wide = len(last_line) + len(tail) + 2 > np.get_printoptions()["linewidth"]
-        gap = ",\n" + " " * len(prefix) if wide else ", "
+        # On one line whatever its length, as doctests everywhere have it: long ones are set apart by blanks.
+        last_line = len(body) - (body.rfind("\n") + 1)
+        gap = ", " if last_line + len(tail) + 3 <= np.get_printoptions()["linewidth"] else "," + " " * len(prefix)
         return f"{prefix}{body}{gap}{tail}"
 
     def __str__(self: Any) -> str:

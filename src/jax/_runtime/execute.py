@@ -27,6 +27,11 @@ def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
     return xla.array_result_handler(aval, sharding, committed, **_SKIP_CHECKS)
 
 
+def _plain_array(x: Any) -> Any:
+    """The array that carries ``x`` in a program: of typed keys, their bits."""
+    return x if type(x) is ArrayImpl else x.aval.dtype.unwrap(x)
+
+
 class Executable:
     """A compiled program with what is needed to call it.
 
@@ -63,7 +68,7 @@ class Executable:
         here = backend.device_sharding(self.device)
         self.in_shardings = tuple(in_shardings) if in_shardings is not None else (here,) * len(self.kept)
         self.out_shardings = tuple(out_shardings) if out_shardings is not None else (here,) * len(self.out_avals)
-        self.consts = [transfer.to_device(c, None, here, committed=False) for c in consts]
+        self.consts = [_plain_array(transfer.to_device(c, None, here, committed=False)) for c in consts]
         self.donated = frozenset(donated)
         self.ordered_effects = tuple(ordered_effects)
         self.has_unordered_effects = has_unordered_effects
