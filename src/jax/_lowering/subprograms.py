@@ -126,7 +126,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Rule:
 
 def trace_rule(fun: Callable[..., Any], avals: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """The jaxpr of ``fun`` on ``avals``, remembered where the parameters can be hashed."""
-    key = (fun, avals, tuple(params.items()), caching.trace_context())
+    key: Any = (fun, avals, tuple(params.items()), caching.trace_context())
     try:
         found = _traced.get(key)
     except TypeError:
