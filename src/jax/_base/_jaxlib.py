@@ -55,6 +55,7 @@ pytree = xla.pytree
 jax_jit = xla.jax_jit
 guard_lib = xla.guard_lib
 ifrt_programs = xla.ifrt_programs
+hlo_module_cost_analysis = xla.hlo_module_cost_analysis
 mlir_io = xla.mlir  # StableHLO (de)serialisation and conversion to and from HLO
 
 # C++ objects that the language and the runtime share.
