@@ -161,7 +161,7 @@ def _canonical_dim(d: Any) -> Any:
 def _intern(cls: type, shape: Any, dtype: Any, weak_type: Any, sharding: Any, vma: Any, memory_space: Any) -> Any:
     shape = tuple(_canonical_dim(d) for d in shape)
     if not isinstance(dtype, (np.dtype, dtypes.ExtendedDType)):
-        dtype = dtypes.dtype_of_type(dtype)
+        dtype = dtypes.as_dtype(dtype)
     weak_type = bool(weak_type)
     key = (cls, shape, dtype, weak_type, sharding, vma, memory_space)
     found = _interned.get(key)

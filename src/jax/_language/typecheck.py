@@ -1,0 +1,91 @@
+"""The jaxpr checker: binding order, operand types, and that every equation's types are what its primitive says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jax._base import source as source_info
+from jax._language import printing, rules
+from jax._language.avals import AbstractToken, AbstractValue, ShapedArray
+from jax._language.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
+
+
+class JaxprTypeError(TypeError):
+    """A jaxpr that is not well typed."""
+
+
+def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
+    """Raises :class:`JaxprTypeError` unless ``jaxpr``, and every jaxpr in it, is well formed and well typed."""
+    if isinstance(jaxpr, ClosedJaxpr):
+        jaxpr = jaxpr.jaxpr
+    bound: set[Var] = set()
+    for v in (*jaxpr.constvars, *jaxpr.invars):
+        _bind(v, bound, "an argument", jaxpr)
+    for i, eqn in enumerate(jaxpr.eqns):
+        try:
+            _check_eqn(eqn, bound)
+        except JaxprTypeError as err:
+            raise JaxprTypeError(f"{err}\nin equation {i} ({source_info.summarize(eqn.source_info.traceback)}):\n"
+                                 f"{printing.format_eqn(eqn)}\nof the jaxpr of {jaxpr.debug_info.func_name}") from None
+    for v in jaxpr.outvars:
+        _read(v, bound)
+    declared = jaxpr.effects
+    for eqn in jaxpr.eqns:
+        missing = eqn.effects - declared if eqn.effects else None
+        if missing:
+            raise JaxprTypeError(f"the jaxpr does not declare the effects {set(missing)} of {eqn.primitive}")
+
+
+def _bind(v: Any, bound: set[Var], what: str, jaxpr: Jaxpr | None = None) -> None:
+    if not isinstance(v, Var):
+        raise JaxprTypeError(f"{what} must be a variable, got {v!r}")
+    if not isinstance(v.aval, AbstractValue):
+        raise JaxprTypeError(f"{what} has no type: {v!r}")
+    if isinstance(v, DropVar):
+        return
+    if v in bound:
+        raise JaxprTypeError(f"the variable {v!r} is bound twice")
+    bound.add(v)
+
+
+def _read(v: Any, bound: set[Var]) -> Any:
+    if type(v) is Literal:
+        return v.aval
+    if v not in bound:
+        raise JaxprTypeError(f"the variable {v!r} is used before it is bound")
+    return v.aval
+
+
+def _check_eqn(eqn: JaxprEqn, bound: set[Var]) -> None:
+    in_avals = [_read(v, bound) for v in eqn.invars]
+    for sub in jaxprs_in_params(eqn.params):
+        check_jaxpr(sub)
+    prim = eqn.primitive
+    rule = rules.custom_typechecks.get(prim)
+    try:
+        if rule is not None:
+            out, effects = rule(lambda: (printing.Names(), None), *eqn.invars, **eqn.params)
+        else:
+            out, effects = prim.abstract_eval(*in_avals, **eqn.params)
+    except NotImplementedError:
+        raise
+    except Exception as err:
+        raise JaxprTypeError(f"{prim} rejects its operands: {err}") from err
+    outs = out if prim.multiple_results else [out]
+    if len(outs) != len(eqn.outvars):
+        raise JaxprTypeError(f"{prim} has {len(outs)} results, the equation binds {len(eqn.outvars)}")
+    for v, aval in zip(eqn.outvars, outs, strict=True):
+        if not compatible(aval, v.aval):
+            raise JaxprTypeError(f"{prim} gives {aval!r}, the equation says {v.aval!r}")
+        _bind(v, bound, "a result")
+    if effects and not effects <= eqn.effects:
+        raise JaxprTypeError(f"{prim} has the effects {set(effects)}, the equation says {set(eqn.effects)}")
+
+
+def compatible(a: Any, b: Any) -> bool:
+    """Whether a value of type ``a`` may stand where ``b`` is declared (weak types aside)."""
+    if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
+        return a.shape == b.shape and a.dtype == b.dtype
+    if isinstance(a, AbstractToken) and isinstance(b, AbstractToken):
+        return True
+    return bool(a == b)
