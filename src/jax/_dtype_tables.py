@@ -106,10 +106,10 @@ FLOATING = [np.dtype("float16"), np.dtype("float32"), np.dtype("float64"), np.dt
 COMPLEX = [np.dtype("complex64"), np.dtype("complex128")]
 
 NUMERIC: tuple[np.dtype, ...] = (BOOL, *SIGNED, *UNSIGNED, *FLOATING, *COMPLEX)
-SUPPORTED: dict[np.dtype, np.dtype] = {d: d for d in (*NUMERIC, float0)}
+SUPPORTED: dict[Any, np.dtype] = {d: d for d in (*NUMERIC, float0)}
 """Every dtype that arrays can have (extended ones aside), mapped to the one object that stands for it."""
 
-NARROWED: dict[np.dtype, np.dtype] = {
+NARROWED: dict[Any, np.dtype] = {
     np.dtype("int64"): np.dtype("int32"),
     np.dtype("uint64"): np.dtype("uint32"),
     np.dtype("float64"): np.dtype("float32"),
@@ -125,7 +125,7 @@ numpy_scalar_types: tuple[type, ...] = tuple(
     dict.fromkeys([*(d.type for d in NUMERIC), np.longlong, np.ulonglong]))
 """The scalar classes of NumPy and ml_dtypes whose instances are operands."""
 
-KIND: dict[np.dtype, type] = {
+KIND: dict[Any, type] = {
     d: kind
     for kind, members in ((bool, [BOOL]), (int, SIGNED + UNSIGNED), (float, FLOATING), (complex, COMPLEX))
     for d in members

@@ -175,5 +175,5 @@ def explain_unsortable(tree: Any, cause: Exception) -> Exception:
     path, node = found
     at = f" at key path {''.join(map(str, path))}" if path else ""
     kinds = ", ".join(sorted({type_name(type(k)) for k in node}))
-    return ValueError(f"the keys of the dict{at} cannot be put in order (their types are {kinds}), so it cannot "
-                      "be flattened. Use keys of one type, or a collections.OrderedDict.")
+    return ValueError(f"the keys of the dict{at} cannot be put in order (their types are {kinds}), so it "
+                      "cannot be flattened. Use keys of one type, or a collections.OrderedDict.")

@@ -27,7 +27,7 @@ class NodeFunctions(NamedTuple):
 registry: dict[type, NodeFunctions] = {
     tuple: NodeFunctions(lambda x: (x, None), lambda _, children: tuple(children)),
     list: NodeFunctions(lambda x: (x, None), lambda _, children: list(children)),
-    dict: NodeFunctions(default_registry.flatten_one_level, lambda keys, xs: dict(zip(keys, xs, strict=True))),
+    dict: NodeFunctions(default_registry.flatten_one_level, lambda ks, xs: dict(zip(ks, xs, strict=True))),
     type(None): NodeFunctions(lambda _: ((), None), lambda _, __: None),
 }
 
@@ -99,10 +99,11 @@ def register_pytree_with_keys(
 
 
 def register_pytree_with_keys_class(cls: _Class) -> _Class:
-    """Class decorator: like :func:`register_pytree_node_class`, by ``tree_flatten_with_keys`` (pairs of key and
-    child, and metadata) and ``tree_unflatten``; ``tree_flatten`` is used where there is one."""
+    """Class decorator: like :func:`register_pytree_node_class`, by ``tree_flatten_with_keys`` (pairs of key
+    and child, and metadata) and ``tree_unflatten``; ``tree_flatten`` is used where there is one."""
     plain = (lambda x: x.tree_flatten()) if hasattr(cls, "tree_flatten") else None
-    register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten, plain)  # type: ignore
+    unflatten = cls.tree_unflatten  # type: ignore[attr-defined]
+    register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), unflatten, plain)
     return cls
 
 
@@ -112,8 +113,8 @@ def register_dataclass(
 ) -> _Class:
     """Make a dataclass, or a class like one, a container.
 
-    Its constructor is called with all fields as keyword arguments whenever a tree is rebuilt, so it should not
-    convert or check what it gets.
+    Its constructor is called with all fields as keyword arguments whenever a tree is rebuilt, so it should
+    not convert or check what it gets.
 
     Args:
       nodetype: the class.
@@ -171,25 +172,26 @@ def _check_field_names(
 ) -> None:
     twice = set(data) & set(meta)
     if twice:
-        raise ValueError(f"register_dataclass: {sorted(twice)} of {nodetype.__name__} are in data_fields and in "
-                         "meta_fields.")
+        raise ValueError(f"register_dataclass: {sorted(twice)} of {nodetype.__name__} are in data_fields and "
+                         "in meta_fields.")
     if not dataclasses.is_dataclass(nodetype):
         return
     wanted = {f.name for f in dataclasses.fields(nodetype) if f.init}
     given = set(data) | set(meta)
     unknown, missing = given - wanted, wanted - given - set(dropped)
     if unknown:
-        raise ValueError(f"register_dataclass: {nodetype.__name__}() takes no fields named {sorted(unknown)}; "
-                         f"it takes {sorted(wanted)}.")
+        raise ValueError(f"register_dataclass: {nodetype.__name__}() takes no fields named "
+                         f"{sorted(unknown)}; it takes {sorted(wanted)}.")
     if missing:
-        raise ValueError(f"register_dataclass: the fields {sorted(missing)} of {nodetype.__name__} are neither "
-                         "in data_fields nor in meta_fields; name them in drop_fields to leave them at their "
-                         "defaults.")
+        raise ValueError(f"register_dataclass: the fields {sorted(missing)} of {nodetype.__name__} are "
+                         "neither in data_fields nor in meta_fields; name them in drop_fields to leave them "
+                         "at their defaults.")
 
 
 def register_static(cls: _Class) -> _Class:
     """Class decorator: make instances containers of nothing that are their own metadata. They must hash and
-    compare by value; they pass through transformations unseen and are part of the key of compiled functions."""
+    compare by value; they pass through transformations unseen and are part of the key of compiled
+    functions."""
     register_pytree_node(cls, lambda x: ((), x), lambda metadata, _: metadata)
     return cls
 

@@ -22,7 +22,7 @@ import numpy as np
 from ml_dtypes import finfo, iinfo
 
 from jax import _dtype_tables as tables
-from jax._base import _jaxlib
+from jax._base import _jaxlib, caching
 from jax._base.config import enable_x64, explicit_x64_dtypes, numpy_dtype_promotion
 from jax._dtype_tables import DType, ExtendedDType, extended, float0, prng_key, python_scalar_dtypes
 from jax._dtype_tables import numpy_scalar_types as numpy_scalar_types
@@ -45,6 +45,7 @@ class TypePromotionError(ValueError):
 # --- reading a dtype ----------------------------------------------------------------------------------------
 
 _spec_cache: dict[Any, Any] = {}
+caching.register_cache(_spec_cache.clear, name="dtypes.as_dtype")
 
 
 def as_dtype(spec: Any) -> DType:
@@ -80,9 +81,6 @@ def _read_spec(spec: Any) -> DType:
     return tables.SUPPORTED.get(d, d)  # equal dtypes (long long and long) become one object
 
 
-dtype_of_type = as_dtype
-
-
 def dtype(x: Any) -> DType:
     """The dtype of a value (array, tracer, NumPy or Python scalar), or the one that a specification means.
 
@@ -95,13 +93,15 @@ def dtype(x: Any) -> DType:
     if isinstance(x, (np.dtype, ExtendedDType)):
         return x
     if isinstance(x, (str, type)):
-        return scalar_dtype(x) if x in python_scalar_dtypes else as_dtype(x)  # type: ignore[arg-type]
+        return scalar_dtype(x) if x in python_scalar_dtypes else as_dtype(x)
+    if x is None:
+        raise TypeError("None has no dtype; pass an array, a scalar, or a dtype.")
     return entry_of(x)[0]
 
 
 def is_supported(dtype: Any) -> bool:
     """Whether arrays of this dtype can exist on a device (``float0`` counts)."""
-    return isinstance(dtype, ExtendedDType) or (dtype in tables.SUPPORTED and dtype.isnative)
+    return isinstance(dtype, ExtendedDType) or dtype in tables.SUPPORTED
 
 
 def _shorten(x: Any) -> str:
@@ -133,11 +133,11 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
         pass
     if isinstance(dtype, ExtendedDType) or (isinstance(dtype, type) and issubclass(dtype, extended)):
         if allow_extended_dtype:
-            return dtype  # type: ignore[return-value]
+            return dtype
         raise ValueError(f"canonicalize_dtype: {dtype} is an extended dtype, which has no NumPy counterpart; "
                          "pass allow_extended_dtype=True to get it back unchanged.")
     d = as_dtype(dtype)
-    d = d if table is _canonical_on else tables.NARROWED.get(d, d)  # type: ignore[arg-type]
+    d = d if table is _canonical_on else tables.NARROWED.get(d, d)
     if isinstance(dtype, (str, type)):
         table[dtype] = d
     return d
@@ -164,7 +164,7 @@ def requested_dtype(spec: Any, where: str = "") -> DType:
     if isinstance(d, ExtendedDType):
         return d
     at = f" in {where}" if where else ""
-    if d not in tables.SUPPORTED or not d.isnative:
+    if d not in tables.SUPPORTED:
         raise TypeError(f"dtype {d}{at} has no counterpart on devices; {_WHAT_ARRAYS_HOLD}.")
     if enable_x64.value or d not in tables.NARROWED:
         return d
@@ -210,6 +210,21 @@ def issubdtype(a: Any, b: Any) -> bool:
     Raises:
       TypeError: when one of them is neither.
     """
+    try:
+        return _is_subdtype[a, b]
+    except (KeyError, TypeError):
+        pass
+    answer = _issubdtype(a, b)
+    if isinstance(a, (type, np.dtype)) and isinstance(b, (type, np.dtype)):
+        _is_subdtype[a, b] = answer
+    return answer
+
+
+_is_subdtype: dict[tuple[Any, Any], bool] = {}
+caching.register_cache(_is_subdtype.clear, name="dtypes.issubdtype")
+
+
+def _issubdtype(a: Any, b: Any) -> bool:
     if isinstance(b, ExtendedDType):
         return isinstance(a, ExtendedDType) and a == b
     if isinstance(a, ExtendedDType) and isinstance(b, np.dtype):
@@ -291,7 +306,7 @@ def scalar_type_of(x: Any) -> type:
 
 def _kind_of(d: DType) -> type:
     try:
-        return tables.KIND[d]  # type: ignore[index]
+        return tables.KIND[d]
     except KeyError:
         raise TypeError(f"no Python scalar type stands for elements of dtype {d}.") from None
 
@@ -325,14 +340,14 @@ def to_inexact_dtype(dtype: Any) -> DType:
     """The dtype in which functions such as ``sin`` or ``mean`` compute: integers and booleans become floats
     of the default width, floats and complex numbers stay."""
     d = as_dtype(dtype)
-    return scalar_dtype(float) if tables.KIND.get(d) in (int, bool) else d  # type: ignore[arg-type]
+    return scalar_dtype(float) if tables.KIND.get(d) in (int, bool) else d
 
 
 def to_complex_dtype(dtype: Any) -> DType:
     """The complex dtype whose parts can hold ``dtype``: ``complex128`` for 64-bit floats, ``complex64`` for
     narrower ones; integers and booleans count as floats of the default width."""
     d = to_inexact_dtype(dtype)
-    if tables.KIND.get(d) is not float:  # type: ignore[arg-type]
+    if tables.KIND.get(d) is not float:
         return d
     return np.dtype("complex128" if d == np.float64 else "complex64")
 
@@ -340,16 +355,16 @@ def to_complex_dtype(dtype: Any) -> DType:
 def to_real_dtype(dtype: Any) -> DType:
     """The dtype of the real and imaginary parts of ``dtype``; anything that is not complex stays."""
     d = as_dtype(dtype)
-    if tables.KIND.get(d) is complex:  # type: ignore[arg-type]
+    if tables.KIND.get(d) is complex:
         return np.dtype("float64" if d == np.complex128 else "float32")
     return d
 
 
 def supports_inf(dtype: Any) -> bool:
     """Whether the format has an infinity; several of the narrow floats have none."""
-    d = as_dtype(dtype)
-    if tables.KIND.get(d) is not float:  # type: ignore[arg-type]
-        return tables.KIND.get(d) is complex  # type: ignore[arg-type]
+    d: Any = as_dtype(dtype)
+    if tables.KIND.get(d) is not float:
+        return tables.KIND.get(d) is complex
     with np.errstate(all="ignore"):
         return bool(np.isinf(np.float32(np.inf).astype(d).astype(np.float32)))
 
@@ -365,6 +380,7 @@ def short_name(dtype: Any) -> str:
 # --- promotion ----------------------------------------------------------------------------------------------
 
 _promoted: dict[tuple[Any, ...], Entry] = {}
+caching.register_cache(_promoted.clear, name="dtypes.promote_entries")
 
 
 def promote_entries(entries: tuple[Entry, ...]) -> Entry:
@@ -447,8 +463,8 @@ def _no_common_type(entries: list[Entry], strict: bool) -> str:
     integers = any(tables.KIND[d] is int for d in narrow)
     bits = "/".join(str(b) for b in sorted({itemsize_bits(d) for d in narrow}))
     kind, wide = ("integers", "int32") if integers else ("floats", "float32")
-    return (f"no implicit promotion between {names}: {bits}-bit {kind} are not promoted to other dtypes, so that "
-            f"widening stays a visible choice. Convert explicitly, say with x.astype('{wide}').")
+    return (f"no implicit promotion between {names}: {bits}-bit {kind} are not promoted to other dtypes, so "
+            f"that widening stays a visible choice. Convert explicitly, say with x.astype('{wide}').")
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
@@ -509,10 +525,10 @@ def entry_of(x: Any) -> Entry:
     t = type(x)
     if t in python_scalar_dtypes:
         return scalar_dtype(t), t is not bool
-    if isinstance(x, _jaxlib.Array):
-        return x.dtype, getattr(x, "weak_type", False)
     if isinstance(x, (np.ndarray, np.generic)):
         return _host_dtype(x), False
+    if isinstance(x, _jaxlib.Array):
+        return x.dtype, getattr(x, "weak_type", False)
     if x is None or isinstance(x, (type, str, np.dtype)):
         if isinstance(x, type) and x in python_scalar_dtypes:
             return scalar_dtype(x), x is not bool
@@ -521,10 +537,11 @@ def entry_of(x: Any) -> Entry:
 
 
 def _host_dtype(x: Any) -> DType:
-    d = x.dtype
-    if not is_supported(d):
-        raise TypeError(f"{_shorten(x)} of dtype {d} is not a valid JAX array type: {_WHAT_ARRAYS_HOLD}.")
-    return canonicalize_dtype(d)
+    try:
+        return (_canonical_on if enable_x64.value else _canonical_off)[x.dtype]
+    except KeyError:
+        raise TypeError(f"{_shorten(x)} of dtype {x.dtype} is not a valid JAX array type: "
+                        f"{_WHAT_ARRAYS_HOLD}.") from None
 
 
 def _foreign_entry(x: Any) -> Entry:
@@ -574,6 +591,6 @@ def overflow_message(x: int, d: Any, name: str = "", where: str = "") -> str:
     place = f" of {where}" if where else ""
     message = f"the Python integer {x}{argument}{place} does not fit {d}, which holds {low} to {high}."
     if not enable_x64.value and d in tables.NARROWED.values():
-        message += (" 64-bit types are off: to have them, set jax_enable_x64 to True (or JAX_ENABLE_X64=1 in the "
-                    "environment); or pass a float.")
+        message += (" 64-bit types are off: to have them, set jax_enable_x64 to True (or JAX_ENABLE_X64=1 in "
+                    "the environment); or pass a float.")
     return message

@@ -1,8 +1,9 @@
 """Trees of Python containers: flattening, mapping, key paths, and how to make a class a container.
 
 A *pytree* is a tuple, named tuple, list, dict, ``OrderedDict``, ``defaultdict``, ``None`` (a container of
-nothing), an instance of a registered class, or anything else, which is a *leaf*. Functions of this library take
-and return pytrees of arrays. Dicts are flattened in the order of their sorted keys, an ``OrderedDict`` in its own.
+nothing), an instance of a registered class, or anything else, which is a *leaf*. Functions of this library
+take and return pytrees of arrays. Dicts are flattened in the order of their sorted keys, an ``OrderedDict``
+in its own.
 
 All registered classes are in jaxlib's default registry, which the compiled fast paths read as well.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import copyreg
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jax import _tree_compare as _compare
 from jax._base._jaxlib import pytree as _pytree
@@ -29,15 +30,19 @@ from jax._tree_nodes import registry as _registry
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial", "PyTreeDef",
-    "SequenceKey", "_registry", "all_leaves", "build_tree", "default_registry", "flatten_one_level", "flatten_one_level_with_keys",
-    "is_tree_node", "keystr", "register_dataclass", "register_pytree_node", "register_pytree_node_class",
-    "register_pytree_with_keys", "register_pytree_with_keys_class", "register_static", "tree_all",
+    "SequenceKey", "_registry", "all_leaves", "build_tree", "default_registry", "flatten_one_level",
+    "flatten_one_level_with_keys", "is_tree_node", "keystr", "register_dataclass", "register_pytree_node",
+    "register_pytree_node_class", "register_pytree_with_keys", "register_pytree_with_keys_class",
+    "register_static", "tree_all",
     "tree_broadcast", "tree_flatten", "tree_flatten_with_path", "tree_leaves", "tree_leaves_with_path",
-    "tree_map", "tree_map_with_path", "tree_reduce", "tree_reduce_associative", "tree_structure", "tree_transpose",
-    "tree_unflatten", "treedef_children", "treedef_is_leaf", "treedef_tuple",
+    "tree_map", "tree_map_with_path", "tree_reduce", "tree_reduce_associative", "tree_structure",
+    "tree_transpose", "tree_unflatten", "treedef_children", "treedef_is_leaf", "treedef_tuple",
 ]  # fmt: skip
 
-PyTreeDef = _pytree.PyTreeDef
+if TYPE_CHECKING:
+    PyTreeDef = Any
+else:
+    PyTreeDef = _pytree.PyTreeDef
 SequenceKey = _pytree.SequenceKey
 DictKey = _pytree.DictKey
 GetAttrKey = _pytree.GetAttrKey
@@ -48,11 +53,15 @@ KeyPath = tuple[Any, ...]
 _UNSET: Any = object()
 
 
+def _the_default_registry() -> Any:
+    return default_registry
+
+
 # Lets a PyTreeDef whose metadata can be pickled be pickled: its registry is named, not copied.
-copyreg.pickle(type(default_registry), lambda registry: (_pytree.default_registry, ()))
+copyreg.pickle(type(default_registry), lambda registry: (_the_default_registry, ()))
 
 
-# --- flattening and building ---------------------------------------------------------------------------------
+# --- flattening and building --------------------------------------------------------------------------------
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], PyTreeDef]:
@@ -187,7 +196,7 @@ def _bare_name(key: Any) -> str:
 _ATTRIBUTE_OF_KEY = {SequenceKey: "idx", DictKey: "key", GetAttrKey: "name", FlattenedIndexKey: "key"}
 
 
-# --- structures ----------------------------------------------------------------------------------------------
+# --- structures ---------------------------------------------------------------------------------------------
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
@@ -210,7 +219,7 @@ def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
     return treedef.from_iterable_tree(xs)
 
 
-# --- mapping and reducing ------------------------------------------------------------------------------------
+# --- mapping and reducing -----------------------------------------------------------------------------------
 
 
 def tree_map(
@@ -319,7 +328,9 @@ def tree_all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool
     return all(tree_leaves(tree, is_leaf))
 
 
-def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
+def tree_transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
     """Turn a tree of trees inside out: a list of dicts into a dict of lists, for instance.
 
     Args:
@@ -348,8 +359,8 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     width = inner_treedef.num_leaves
     if len(leaves) != outer_treedef.num_leaves * width:
         raise TypeError(f"tree_transpose: the tree has {len(leaves)} leaves, not {outer_treedef.num_leaves} "
-                        f"times {width}. Its structure is {treedef}; the outer one is {outer_treedef}, the inner "
-                        f"one {inner_treedef}.")
+                        f"times {width}. Its structure is {treedef}; the outer one is {outer_treedef}, the "
+                        f"inner one {inner_treedef}.")
     return inner_treedef.unflatten([outer_treedef.unflatten(leaves[i::width]) for i in range(width)])
 
 
@@ -411,7 +422,7 @@ class _Placeholder:
         return "*"
 
 
-# --- partial application -------------------------------------------------------------------------------------
+# --- partial application ------------------------------------------------------------------------------------
 
 
 class _Opaque:
@@ -437,11 +448,12 @@ class _Opaque:
 
 
 class Partial(functools.partial):
-    """A ``functools.partial`` that is a container of its arguments: a function with data that can pass through
-    transformations, for instance as an argument of a compiled function.
+    """A ``functools.partial`` that is a container of its arguments: a function with data that can pass
+    through transformations, for instance as an argument of a compiled function.
 
     Args:
-      func: the function; it is metadata, so it is compared by ``==`` when compiled functions look for a match.
+      func: the function; it is metadata, so it is compared by ``==`` when compiled functions look for a
+      match.
         When it is a partial itself, its own arguments belong to the metadata.
       *args: leading arguments, the children.
       **kw: keyword arguments, children as well.
