@@ -135,6 +135,16 @@ def test_array_garbage_collection_guard():
     assert state.garbage_collect_array is None
 
 
+def test_logging_level_shows_messages_where_logging_is_not_set_up(run_python):
+    source = (
+        "import logging; from jax._base import config; log = logging.getLogger('jax.x'); log.info('one'); "
+        "config.config.update('jax_logging_level', 'INFO'); log.info('two'); "
+        "config.config.update('jax_logging_level', 'NOTSET'); log.info('three')"
+    )
+    written = run_python(source).stderr
+    assert "two" in written and "one" not in written and "three" not in written
+
+
 def test_logging_level():
     logger = logging.getLogger("jax")
     before = logger.level

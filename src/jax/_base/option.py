@@ -17,7 +17,14 @@ from jax._base._jaxlib import UNSET, Config
 
 registry: dict[str, Option] = {}
 
-_MISSING: Any = object()
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "<nothing>"
+
+
+_MISSING: Any = _Missing()
 _TRUE_WORDS = frozenset(("1", "true", "t", "yes", "y", "on"))
 _FALSE_WORDS = frozenset(("0", "false", "f", "no", "n", "off"))
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging as _logging
+import sys as _sys
+
+from jax._base import _jaxlib
 from jax._base import option as _o
 from jax._base._jaxlib import RuntimeTracebackMode as _RuntimeTracebackMode
 from jax._base._jaxlib import xla as _xla
@@ -22,7 +26,8 @@ logging_level = _o.declare(
     "jax_logging_level",
     "NOTSET",
     _o.optional(_o.one_of("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")),
-    "Level of the 'jax' loggers, and of the compiler's own messages. None leaves both alone.",
+    "Level of the 'jax' loggers, and of the compiler's own messages; where logging is not set up, messages go to "
+    "stderr. None leaves all as it is.",
     process_wide=True,
 )
 debug_log_modules = _o.declare(
@@ -143,38 +148,44 @@ pallas_verbose_errors = _o.declare(
 )
 
 
+def _new_handler(level: int) -> _logging.Handler:
+    handler = _logging.StreamHandler(_sys.stderr)
+    handler.setLevel(level)
+    handler.setFormatter(_logging.Formatter("%(levelname)s:%(asctime)s:%(name)s:%(lineno)d: %(message)s"))
+    return handler
+
+
+# Ours, so that a change takes them away again and leaves the program's own alone.
+_level_handlers: list[_logging.Handler] = []
+_module_handlers: dict[str, _logging.Handler] = {}
+
+
 def _set_logging_level(level: str | None) -> None:
+    logger = _logging.getLogger("jax")
+    for handler in _level_handlers:
+        logger.removeHandler(handler)
+    _level_handlers.clear()
     if level is None:
         return
-    import logging
-
-    logging.getLogger("jax").setLevel(level)
-    logging.getLogger("jaxlib").setLevel(level)
-    from jax._base import _jaxlib
-
+    for name in ("jax", "jaxlib"):
+        _logging.getLogger(name).setLevel(level)
+    if level != "NOTSET" and not logger.hasHandlers():
+        _level_handlers.append(_new_handler(_logging.NOTSET))
+        logger.addHandler(_level_handlers[0])
     severities = {"NOTSET": 1, "DEBUG": 0, "INFO": 0, "WARNING": 1, "ERROR": 2, "CRITICAL": 3}
     _jaxlib.utils.absl_set_min_log_level(severities[level])
 
 
-_debug_handlers: dict[str, object] = {}
-
-
 def _set_debug_modules(names: str) -> None:
-    import logging
-    import sys
-
-    for name, handler in _debug_handlers.items():
-        logging.getLogger(name).removeHandler(handler)  # type: ignore[arg-type]
-        logging.getLogger(name).setLevel(logging.NOTSET)
-    _debug_handlers.clear()
+    for name, handler in _module_handlers.items():
+        _logging.getLogger(name).removeHandler(handler)
+        _logging.getLogger(name).setLevel(_logging.NOTSET)
+    _module_handlers.clear()
     for name in filter(None, (part.strip() for part in names.split(","))):
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setLevel(logging.DEBUG)
-        handler.setFormatter(logging.Formatter("%(levelname)s:%(asctime)s:%(name)s:%(lineno)d: %(message)s"))
-        logger = logging.getLogger(name)
-        logger.addHandler(handler)
-        logger.setLevel(logging.DEBUG)
-        _debug_handlers[name] = handler
+        logger = _logging.getLogger(name)
+        _module_handlers[name] = _new_handler(_logging.DEBUG)
+        logger.addHandler(_module_handlers[name])
+        logger.setLevel(_logging.DEBUG)
 
 
 logging_level.hook(_set_logging_level)
