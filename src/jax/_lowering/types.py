@@ -166,17 +166,7 @@ def elements_attr(value: np.ndarray[Any, Any]) -> Any:
     make = _jaxlib.ir.DenseElementsAttr.get
     if value.size and _is_splat(value):
         value = value[(slice(0, 1),) * value.ndim].reshape(1)
-    splat = value.size == 1
-    if dtype == np.bool_:
-        if splat:
-            value = np.array([255 if value.reshape(()) else 0], np.uint8)
-        elif 1 < value.size <= 8:  # one packed byte would be read as a splat
-            ir = _jaxlib.ir
-            values = [ir.IntegerAttr.get(element, int(v)) for v in value.flat]
-            return make(values, ir.RankedTensorType.get(shape, element))
-        else:
-            value = np.packbits(value, axis=None, bitorder="little")
-    elif dtype.type.__module__ != "numpy":  # ml_dtypes: the buffer protocol does not know them
+    if dtype.type.__module__ != "numpy":  # ml_dtypes: the buffer protocol does not know them
         value = value.view(_bits_view[dtype.itemsize])
     return make(np.ascontiguousarray(value), type=element, shape=shape)
 
