@@ -62,9 +62,9 @@ def canonical_dim(d: Any, what: str = "a shape") -> Dim:
         aval = getattr(d, "aval", None)
         if aval is not None:
             raise TypeError(
-                f"{what} must consist of concrete integers, and {d!r} is a traced value ({aval.str_short()}): its value "
-                "is not known while the program is traced. Under jax.jit pass it as a static argument (static_argnums), "
-                "or derive it from x.shape.") from e
+                f"{what} must consist of concrete integers, and {d!r} is a traced value ({aval.str_short()}): its "
+                "value is not known while the program is traced. Under jax.jit pass it as a static argument "
+                "(static_argnums), or derive it from x.shape.") from e
         raise TypeError(f"{what} must consist of integers, got {d!r} of type {type(d).__name__}") from None
 
 
