@@ -247,7 +247,7 @@ def _shorten(x: Any) -> str:
 
 def _ndarray_aval(x: Any) -> ShapedArray:
     dtype = x.dtype
-    if dtype.kind in "OSUMmT" or (dtype.kind == "V" and not dtypes.is_supported(dtype)):
+    if dtype.kind in "OSUMmT" or not dtype.isnative or (dtype.kind == "V" and not dtypes.is_supported(dtype)):
         raise TypeError(not_an_array_message(np.asarray(x)))
     return ShapedArray(x.shape, dtypes.canonicalize_dtype(dtype), False)
 

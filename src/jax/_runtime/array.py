@@ -417,10 +417,8 @@ class _Text:
 class _Construction:
     """What jaxlib calls when an array is put together from pieces."""
 
-    def _check_and_rearrange(self: Any, *args: Any) -> Any:
+    def _check_and_rearrange(self: Any, arrays: Any, sharding: Any, aval: Any) -> Any:
         """Checks the pieces against the sharding and returns them in the order of its devices."""
-        arrays = args[0] if args else self._arrays
-        sharding, aval = self._sharding, self.aval
         wanted = sharding._addressable_device_assignment
         block = sharding.shard_shape(aval.shape)
         by_device = {a._sharding._device: a for a in arrays}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copyreg
 import logging
 import os
+import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -46,6 +47,7 @@ _on_clear: list[Callable[[], None]] = []
 
 # "gpu" is not the name of one platform but of several.
 _ALIASES = {"gpu": ("cuda", "rocm"), "cuda": ("cuda",), "rocm": ("rocm",)}
+_ACCELERATORS = frozenset((*_ALIASES, "tpu"))
 
 
 def register_platform(name: str, make: Callable[[], Any], *, priority: int = 0, optional: bool = True) -> None:
@@ -62,8 +64,18 @@ def on_clear(action: Callable[[], None]) -> None:
     _on_clear.append(action)
 
 
-def _make_cpu() -> Any:
+def _cpu_count() -> int | None:
+    """How many devices the CPU shall show itself as; None leaves it to XLA_FLAGS."""
     count = config.num_cpu_devices.value
+    if count == 0 or count < -1:
+        raise ValueError(f"jax_num_cpu_devices={count}: use a positive number, or -1 for the default")
+    found = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+    if count > 0 and found and int(found[1]) != count:
+        raise ValueError(f"jax_num_cpu_devices={count} and XLA_FLAGS={found[0]!r} contradict each other; set one")
+    return count if count > 0 else None
+
+
+def _make_cpu() -> Any:
     collectives = processes.collectives() if processes.collectives is not None else None
     return _jaxlib.xla_client.make_cpu_client(
         asynchronous=config.cpu_enable_async_dispatch.value,
@@ -71,7 +83,7 @@ def _make_cpu() -> Any:
         node_id=processes.process_id,
         num_nodes=processes.count,
         collectives=collectives,
-        num_devices=count if count >= 0 else None,
+        num_devices=_cpu_count(),
         get_local_topology_timeout_minutes=config.cpu_get_local_topology_timeout_minutes.value,
         get_global_topology_timeout_minutes=config.cpu_get_global_topology_timeout_minutes.value,
     )
@@ -90,7 +102,7 @@ def _wanted() -> list[str] | None:
         name = name.strip().lower()
         if name:
             names.extend(n for n in _ALIASES.get(name, (name,)) if n not in names)
-    return names
+    return names or None
 
 
 def _start(platform: Platform) -> Any:
@@ -115,13 +127,17 @@ def _start_named(names: list[str], raw: str) -> dict[str, Any]:
         except Exception as e:
             _failures[name] = str(e)
             logger.info("the platform %s did not start: %s", name, e)
-    # An alias stands for alternatives: one of them is enough.
-    for word in (w.strip().lower() for w in raw.split(",")):
-        group = _ALIASES.get(word, (word,)) if word else ()
-        if group and not any(n in started for n in group):
-            reasons = "; ".join(f"{n}: {_failures.get(n, 'unknown')}" for n in group)
-            raise RuntimeError(f"jax_platforms={raw!r} asks for {word!r}, which did not start ({reasons}). "
-                               "Install what it needs, or choose platforms by JAX_PLATFORMS=... (for instance 'cpu').")
+    for word in filter(None, (w.strip().lower() for w in raw.split(","))):
+        group = _ALIASES.get(word, (word,))
+        if any(n in started for n in group):
+            continue
+        reasons = "; ".join(f"{n}: {_failures.get(n, 'unknown')}" for n in group)
+        message = (f"jax_platforms={raw!r} asks for {word!r}, which did not start ({reasons}). Install what it "
+                   "needs, or choose platforms by JAX_PLATFORMS=... (for instance 'cpu').")
+        # A list such as "cuda,cpu" means: a GPU if there is one. A misspelt name is an error all the same.
+        if not started or word not in _ACCELERATORS:
+            raise RuntimeError(message)
+        logger.warning("%s", message)
     return started
 
 

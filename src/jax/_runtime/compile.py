@@ -63,27 +63,31 @@ def compile_options(devices: Sequence[Any], *, num_replicas: int = 1, num_partit
 
 
 def _apply_config(options: Any, build: Any) -> None:
+    debug = build.debug_options
     if config.disable_most_optimizations.value:
-        debug = build.debug_options
         debug.xla_backend_optimization_level = 0
         debug.xla_llvm_disable_expensive_passes = True
         debug.xla_test_all_input_layouts = False
-    profile = config.xla_profile_version.value
-    if profile:
-        options.profile_version = profile
+    if not config.compiler_enable_remat_pass.value:
+        debug.xla_disable_hlo_passes = "rematerialization"
+    if config.xla_profile_version.value:
+        options.profile_version = config.xla_profile_version.value
     for name in ("optimization_level", "memory_fitting_level"):
-        level = getattr(config, name).value
-        if level not in (None, "UNKNOWN"):
-            _set_level(build, name, level)
+        _set_level(build, name, getattr(config, name).value)
+    for name in ("exec_time_optimization_effort", "memory_fitting_effort"):
+        if hasattr(build, name):  # newer versions of XLA have the levels only
+            setattr(build, name, getattr(config, name).value)
+
+
+# How XLA numbers its levels of effort.
+_EFFORT = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 
 
 def _set_level(build: Any, name: str, level: Any) -> None:
-    """Sets one of XLA's effort levels, given as ``"O0"`` .. ``"O3"`` or as a number."""
-    text = str(level).upper()
-    number = int(text[1:]) if text.startswith("O") and text[1:].isdigit() else int(text)
-    # On the wire the levels are 0 for "unknown" and 10 + n, in steps of ten, for O(n).
-    before = getattr(build, name)
-    setattr(build, name, type(before)((number + 1) * 10))
+    number = _EFFORT.get(level, level) if isinstance(level, str) else level
+    if number not in _EFFORT.values():
+        raise ValueError(f"the compiler option {name} is one of {', '.join(_EFFORT)}, not {level!r}")
+    setattr(build, name, number)
 
 
 def _split_options(build: Any, given: Mapping[str, Any]) -> list[tuple[str, Any]]:

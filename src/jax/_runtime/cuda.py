@@ -56,7 +56,30 @@ def options() -> dict[str, Any]:
             found["visible_devices"] = [int(x) for x in str(visible).split(",")]
         except ValueError:
             raise ValueError(f"jax_cuda_visible_devices={visible!r} is not a comma-separated list of numbers") from None
+    found.update(_extra_options(config.pjrt_client_create_options.value))
     return found
+
+
+def _extra_options(text: str | None) -> dict[str, Any]:
+    """``jax_pjrt_client_create_options``: pairs ``name:value`` between semicolons."""
+    found: dict[str, Any] = {}
+    for pair in filter(None, (text or "").split(";")):
+        name, colon, value = pair.partition(":")
+        if not colon:
+            raise ValueError(f"jax_pjrt_client_create_options has {pair!r}, which is not of the form name:value")
+        found[name.strip()] = _literal(value.strip())
+    return found
+
+
+def _literal(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
 
 
 def _make(path: str, kernels: str) -> Any:

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 from jax._base import config
 from jax._base._jaxlib import pytree, xla
+from jax._base.caching import register_cache
 
 from . import transfer
 from .execute import Executable
 
 ArrayImpl = xla.ArrayImpl
+register_cache(xla.PjitFunctionCache.clear_all, name="compiled calls")
 
 
 class Record(NamedTuple):

@@ -100,18 +100,20 @@ def put_host(value: np.ndarray, aval: Any, sharding: Any, committed: bool, may_a
 
     The bytes are copied before this returns unless ``may_alias``.
     """
-    how = _BORROW if may_alias or not value.flags.writeable else _READ_NOW
+    borrow = may_alias or not value.flags.writeable
     if type(sharding) is SingleDeviceSharding:
+        how = _BORROW if borrow else _READ_NOW
         return xla.batched_device_put(aval, sharding, [value], [sharding._device], committed, False, how)
     pieces, devices = [], []
     for device, index in sharding.addressable_devices_indices_map(aval.shape).items():
-        pieces.append(value[index])
+        pieces.append(np.array(value[index], copy=None if borrow else True, order="C"))
         devices.append(device)
-    return xla.batched_device_put(aval, sharding, pieces, devices, committed, False, how)
+    return xla.batched_device_put(aval, sharding, pieces, devices, committed, False, _BORROW)
 
 
 def _move(x: Any, placement: Any, committed: bool | None, may_alias: bool, donate: bool) -> Any:
     """An existing array at another place, or itself."""
+    x._check_alive()
     if placement is None:
         if committed is None or committed == x._committed:
             return x
@@ -121,7 +123,6 @@ def _move(x: Any, placement: Any, committed: bool | None, may_alias: bool, donat
     have = x.sharding
     if have is sharding or have == sharding:
         return x if x._committed == sure else recommit(x, sure)
-    x._check_alive()
     if len(have._device_assignment) == 1 and len(sharding._device_assignment) == 1:
         how = _DONATE if donate else _REUSE
         target = [DeviceList(sharding._device_assignment)]

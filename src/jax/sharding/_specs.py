@@ -109,10 +109,9 @@ class PartitionSpec:
         return _rebuild_spec, self._key()
 
     def __repr__(self) -> str:
-        inner = repr(self._partitions)[1:-1]
-        for name, axes in (("unreduced", self._unreduced), ("reduced", self._reduced)):
-            if axes:
-                inner += f"{', ' if inner else ''}{name}={{{', '.join(map(repr, sorted(axes)))}}}"
+        extras = [f"{name}={{{', '.join(map(repr, sorted(axes)))}}}"
+                  for name, axes in (("unreduced", self._unreduced), ("reduced", self._reduced)) if axes]
+        inner = ", ".join([*map(repr, self._partitions), *extras]) if extras else repr(self._partitions)[1:-1]
         return f"P({inner})"
 
 
