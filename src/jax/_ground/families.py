@@ -31,6 +31,7 @@ REAL = frozenset({SIGNED, UNSIGNED, FLOAT})
 NUMERIC = frozenset({SIGNED, UNSIGNED, FLOAT, COMPLEX})
 BITS = frozenset({BOOL, SIGNED, UNSIGNED})
 ANY = frozenset({BOOL, SIGNED, UNSIGNED, FLOAT, COMPLEX})
+EXTENDED = "extended"  # besides these: dtypes with structured elements, such as PRNG keys
 
 _categories: dict[Any, str] = {}
 
@@ -52,7 +53,7 @@ def category(dtype: Any) -> str:
 
 
 def check_category(name: str, accepted: frozenset[str], dtype: Any) -> None:
-    if category(dtype) not in accepted:
+    if category(dtype) not in accepted and not (EXTENDED in accepted and isinstance(dtype, dtypes.ExtendedDType)):
         raise TypeError(f"{name} does not accept dtype {dtype}; accepted are {', '.join(sorted(accepted))} dtypes. "
                         f"Convert the operand, for example x.astype({_suggest(accepted)}).")
 
@@ -127,7 +128,8 @@ def constant(dtype: Any, value: Any) -> Any:
 # --- element-wise primitives ----------------------------------------------------------------------------------------
 
 def nary(name: str, accepted: Sequence[frozenset[str]] | frozenset[str], lower: str | Callable[..., Any], *,
-         result: Callable[..., Any] | Any = None, arity: int | None = None, same: bool = True) -> Primitive:
+         result: Callable[..., Any] | Any = None, same: bool = True,
+         with_settings: Callable[..., Any] | None = None) -> Primitive:
     """An element-wise primitive.
 
     Args:
@@ -135,9 +137,9 @@ def nary(name: str, accepted: Sequence[frozenset[str]] | frozenset[str], lower: 
       accepted: dtype categories of each operand (one set for all of them).
       lower: the StableHLO or CHLO operation (``"stablehlo.sine"``) if that is all, else
         ``(ctx, *values, **params) -> value``, given operands already broadcast to the common shape.
-      result: dtype of the result: a dtype, a function of the operands' dtypes, or ``None`` for the first operand's.
-      arity: the number of operands where ``accepted`` is one set.
+      result: dtype of the result: a dtype, a function ``(*dtypes, **params)``, or ``None`` for the first operand's.
       same: whether all operands must have one dtype.
+      with_settings: like ``lower``, for equations with a parameter that is not None, where ``lower`` is a name.
     """
     prim = Primitive(name)
     prim.accepted = accepted  # type: ignore[attr-defined]
@@ -152,8 +154,7 @@ def nary(name: str, accepted: Sequence[frozenset[str]] | frozenset[str], lower: 
                 check_category(name, acc, a.dtype)
         dtype = _same_dtypes(name, avals) if same else avals[0].dtype
         if result is not None:
-            dtype = result(*[a.dtype for a in avals]) if callable(result) and not isinstance(result, type) \
-                else np.dtype(result)
+            dtype = result(*[a.dtype for a in avals], **params) if callable(result) else result
         shape = broadcast_shapes_of(name, avals)
         weak = True
         for a in avals:
@@ -164,7 +165,7 @@ def nary(name: str, accepted: Sequence[frozenset[str]] | frozenset[str], lower: 
 
     prim.def_abstract_eval(abstract)
     if isinstance(lower, str):
-        register_elementwise(prim, lower)
+        register_elementwise(prim, lower, with_settings and elementwise_rule(with_settings))
     else:
         register_lowering(prim, elementwise_rule(lower))
     rules.primitive_batchers[prim] = \
@@ -184,18 +185,18 @@ def spread_operands(ctx: Any, values: Sequence[Any]) -> Sequence[Any]:
     if len(values) == 1:
         return values
     shape = ctx.avals_out[0].shape
-    return [v if a.shape == shape else
-            hlo.broadcast_in_dim(v, a.update(shape=shape), range(len(shape)) if a.shape else ())
+    return [v if a.shape == shape else hlo.broadcast_elementwise(v, a, shape)
             for v, a in zip(values, ctx.avals_in, strict=True)]
 
 
 def unary(name: str, accepted: frozenset[str], lower: str | Callable[..., Any], *, jvp: Callable[..., Any] | None = None,
-          jvp_out: Callable[..., Any] | None = None, result: Any = None) -> Primitive:
+          jvp_out: Callable[..., Any] | None = None, result: Any = None,
+          with_settings: Callable[..., Any] | None = None) -> Primitive:
     """A one-operand :func:`nary`, batched where it stands.
 
     ``jvp(t, x, **params)`` is the tangent from the operand, ``jvp_out(t, out, x, **params)`` from the result.
     """
-    prim = nary(name, accepted, lower, result=result)
+    prim = nary(name, accepted, lower, result=result, with_settings=with_settings)
     rules.primitive_batchers[prim] = lambda args, dims, **params: (prim.bind(args[0], **params), dims[0])
     if jvp is not None:
         defjvp(prim, jvp)
@@ -343,7 +344,7 @@ def real_part_if_needed(ct: Any, aval: Any) -> Any:
     return ct
 
 
-__all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "FLOAT", "FLOATING", "INEXACT", "INTEGERS", "NUMERIC", "REAL", "SIGNED",
+__all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "EXTENDED", "FLOAT", "FLOATING", "INEXACT", "INTEGERS", "NUMERIC", "REAL", "SIGNED",
            "UNSIGNED", "batch_elementwise", "broadcast_shapes_of", "broadcast_to_result", "category",
            "check_category", "constant", "defbilinear", "defjvp", "defjvp_out", "deflinear_elementwise", "elementwise_rule",
            "instantiate_zeros", "like", "nary", "real_part_if_needed", "spread_operands", "sum_to_operand", "unary", "zero_derivative"]

@@ -1,0 +1,195 @@
+"""Addition, subtraction, multiplication, division and remainder, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jax import dtypes
+from jax._ground.families import (
+    NUMERIC, REAL, broadcast_to_result, defbilinear, defjvp, deflinear_elementwise, like, nary, sum_to_operand, unary,
+)
+from jax._ground.structural import add_tangents, convert
+from jax._language import rules
+from jax._language.avals import typeof
+from jax._language.zeros import UndefinedPrimal, Zero
+from jax._lowering import hlo
+
+# --- neg ------------------------------------------------------------------------------------------------------------
+
+neg_p = unary("neg", NUMERIC, "stablehlo.negate")
+
+
+def neg(x: Any) -> Any:
+    """``-x``, element by element. Unsigned integers wrap around.
+
+    Raises:
+      TypeError: for booleans.
+    """
+    return neg_p.bind(x)
+
+
+deflinear_elementwise(neg_p, neg)
+
+# --- add ------------------------------------------------------------------------------------------------------------
+
+add_p = nary("add", NUMERIC, "stablehlo.add")
+
+
+def add(x: Any, y: Any) -> Any:
+    """``x + y``, element by element.
+
+    Args:
+      x, y: arrays or scalars of one numeric dtype, of equal shapes (0-d operands and axes of size 1 are broadcast).
+
+    Raises:
+      TypeError: when dtypes differ (``jax.numpy.add`` promotes them), shapes do not fit, or for booleans.
+    """
+    return add_p.bind(x, y)
+
+
+def _add_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (tx, ty) = primals, tangents
+    out = add_p.bind(x, y)
+    if type(tx) is Zero:
+        return out, _stretch(ty, out)
+    if type(ty) is Zero:
+        return out, _stretch(tx, out)
+    return out, add_p.bind(tx, ty)
+
+
+def _add_transpose(ct: Any, x: Any, y: Any) -> Any:
+    if type(ct) is Zero:
+        return [Zero(a.aval) if type(a) is UndefinedPrimal else None for a in (x, y)]
+    return [sum_to_operand(ct, a.aval) if type(a) is UndefinedPrimal else None for a in (x, y)]
+
+
+def _stretch(t: Any, out: Any) -> Any:
+    """The tangent of one operand as that of the result: broadcast where the operand was."""
+    return Zero.from_primal_value(out) if type(t) is Zero else broadcast_to_result(t, typeof(out).shape)
+
+
+rules.primitive_jvps[add_p] = _add_jvp
+rules.primitive_transposes[add_p] = _add_transpose
+
+# --- sub ------------------------------------------------------------------------------------------------------------
+
+sub_p = nary("sub", NUMERIC, "stablehlo.subtract")
+
+
+def sub(x: Any, y: Any) -> Any:
+    """``x - y``, element by element. Operands as for :func:`add`; unsigned integers wrap around."""
+    return sub_p.bind(x, y)
+
+
+def _sub_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (tx, ty) = primals, tangents
+    out = sub_p.bind(x, y)
+    if type(ty) is Zero:
+        return out, _stretch(tx, out)
+    if type(tx) is Zero:
+        return out, _stretch(neg(ty), out)
+    return out, sub_p.bind(tx, ty)
+
+
+def _sub_transpose(ct: Any, x: Any, y: Any) -> Any:
+    if type(ct) is Zero:
+        return [Zero(a.aval) if type(a) is UndefinedPrimal else None for a in (x, y)]
+    return [sum_to_operand(ct, x.aval) if type(x) is UndefinedPrimal else None,
+            neg(sum_to_operand(ct, y.aval)) if type(y) is UndefinedPrimal else None]
+
+
+rules.primitive_jvps[sub_p] = _sub_jvp
+rules.primitive_transposes[sub_p] = _sub_transpose
+
+# --- mul ------------------------------------------------------------------------------------------------------------
+
+
+def _mul_dtype(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    return x if out_dtype is None else dtypes.canonicalize_dtype(out_dtype)
+
+
+def _mul_wide(ctx: Any, x: Any, y: Any, *, out_dtype: Any) -> Any:
+    out = ctx.avals_out[0]
+    return hlo.multiply(*(hlo.convert_element_type(v, a.update(shape=out.shape), out)
+                          for v, a in zip((x, y), ctx.avals_in, strict=True)))
+
+
+mul_p = nary("mul", NUMERIC, "stablehlo.multiply", result=_mul_dtype, with_settings=_mul_wide)
+
+
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    """``x * y``, element by element. Operands as for :func:`add`.
+
+    Args:
+      x, y: the factors.
+      out_dtype: dtype in which to multiply and of the result, if not that of the operands.
+    """
+    return mul_p.bind(x, y, out_dtype=out_dtype)
+
+
+def _mul_transpose(ct: Any, factor: Any, aval: Any, out_dtype: Any) -> Any:
+    if out_dtype is None:
+        return sum_to_operand(mul_p.bind(ct, factor, out_dtype=None), aval)
+    wide = typeof(ct).dtype
+    return convert(sum_to_operand(mul(ct, convert(factor, wide)), aval.update(dtype=wide)), aval.dtype)
+
+
+defbilinear(mul_p, lambda ct, x, y, out_dtype: _mul_transpose(ct, y, x.aval, out_dtype),
+            lambda ct, x, y, out_dtype: _mul_transpose(ct, x, y.aval, out_dtype))
+
+
+def square(x: Any) -> Any:
+    """``x * x``, element by element, for numbers of any kind."""
+    return square_p.bind(x)
+
+
+square_p = unary("square", NUMERIC, lambda ctx, x: hlo.multiply(x, x), jvp=lambda t, x: mul(t, mul(like(x, 2), x)))
+
+# --- div, rem -------------------------------------------------------------------------------------------------------
+
+div_p = nary("div", NUMERIC, "stablehlo.divide")
+
+
+def div(x: Any, y: Any) -> Any:
+    """``x / y``, element by element.
+
+    The quotient of integers is rounded towards zero; division by zero gives -1 (all bits set), and the smallest
+    integer divided by -1 gives itself. Operands as for :func:`add`.
+    """
+    return div_p.bind(x, y)
+
+
+def _div_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (tx, ty) = primals, tangents
+    out = div_p.bind(x, y)
+    if type(ty) is Zero:
+        return out, Zero.from_primal_value(out) if type(tx) is Zero else div_p.bind(tx, y)
+    right = mul(ty, neg(div_p.bind(out, y)))
+    return out, right if type(tx) is Zero else add_tangents(div_p.bind(tx, y), right)
+
+
+def _div_transpose(ct: Any, x: Any, y: Any) -> Any:
+    if type(y) is UndefinedPrimal:
+        raise NotImplementedError("the function is not linear: it divides by a linear value (div)")
+    return [Zero(x.aval) if type(ct) is Zero else sum_to_operand(div_p.bind(ct, y), x.aval), None]
+
+
+rules.primitive_jvps[div_p] = _div_jvp
+rules.primitive_transposes[div_p] = _div_transpose
+
+rem_p = nary("rem", REAL, "stablehlo.remainder")
+
+
+def rem(x: Any, y: Any) -> Any:
+    """The remainder of ``x / y`` with the sign of ``x`` (as C's ``fmod``), element by element.
+
+    For integers ``rem(x, 0) == x``. Operands are real, else as for :func:`add`.
+    """
+    return rem_p.bind(x, y)
+
+
+def _minus_whole_quotient(x: Any, y: Any) -> Any:
+    return neg(div(sub(x, rem(x, y)), y))
+
+
+defjvp(rem_p, lambda t, x, y: t, lambda t, x, y: mul(t, _minus_whole_quotient(x, y)))
