@@ -249,11 +249,12 @@ def prepare(fun: Any, options: Options, args: Any, kwargs: Any, *, abstract: boo
 
 
 def _abstract_leaf(x: Any, allowed: bool) -> Any:
-    if allowed and hasattr(x, "shape") and hasattr(x, "dtype"):
-        return ShapedArray(x.shape, x.dtype, bool(getattr(x, "weak_type", False)))
+    """The type of an argument, or ``None``; with ``allowed``, anything with a shape and a dtype has one."""
     try:
         return typeof(x)
     except TypeError:
+        if allowed and hasattr(x, "shape") and hasattr(x, "dtype"):
+            return ShapedArray(x.shape, x.dtype, bool(getattr(x, "weak_type", False)))
         return None
 
 

@@ -104,9 +104,8 @@ def eqn_lines(eqn: JaxprEqn, names: Names, settings: Settings) -> list[str]:
         if isinstance(text, str):
             return text.split("\n")
     ins = " ".join(names(v) for v in eqn.invars)
-    params = params_lines(eqn.params, names, settings)
-    # Outputs are named after what the parameters hold, so that letters follow the order on the page.
     outs = " ".join(names.typed(v) if not isinstance(v, DropVar) else f"_:{v.aval.str_short()}" for v in eqn.outvars)
+    params = params_lines(eqn.params, names, settings)
     left = f"{outs} = {eqn.primitive.name}" if outs else eqn.primitive.name
     if not params:
         lines = [f"{left} {ins}".rstrip()]

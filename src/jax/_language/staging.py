@@ -46,6 +46,7 @@ class StagingTrace(Trace):
                  "in_tracers")
 
     def __init__(self, debug_info: DebugInfo = no_debug_info, parent: Trace | None = None) -> None:
+        self.staged = True
         self.eqns: list[JaxprEqn] = []
         self.constvars: list[Var] = []
         self.consts: list[Any] = []
@@ -91,7 +92,7 @@ class StagingTrace(Trace):
             return Literal(x, typeof(x))
         if (t is np.ndarray and x.shape == ()) or isinstance(x, np.generic):
             aval = typeof(x)
-            if type(aval.dtype) is np.dtype:
+            if isinstance(aval.dtype, np.dtype):
                 return Literal(np.asarray(x, aval.dtype), aval)
         return self.lift(x).var
 
@@ -136,10 +137,10 @@ class StagingTrace(Trace):
         return outs
 
     def custom_jvp(self, prim: Any, fun: Any, jvp: Any, args: Any, params: dict[str, Any]) -> Any:
-        return params["stage"](self, fun, jvp, args, params)
+        return prim.stage(self, fun, jvp, args, params)
 
     def custom_vjp(self, prim: Any, fun: Any, fwd: Any, bwd: Any, args: Any, params: dict[str, Any]) -> Any:
-        return params["stage"](self, fun, fwd, bwd, args, params)
+        return prim.stage(self, fun, fwd, bwd, args, params)
 
     def finish(self, outs: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:
         """The jaxpr that returns ``outs``, and its constants."""

@@ -19,8 +19,9 @@ from jax._base import source as source_info
 class Trace:
     """An interpretation of primitives."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("staged", "__weakref__")
     parent: Any = None
+    staged: bool  # whether operations end in a program under construction, rather than on the device
 
     def process(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Applies ``prim``: tracers or values in, the same out (a list with ``multiple_results``)."""
@@ -38,6 +39,9 @@ class Trace:
 
 class EagerTrace(Trace):
     """The bottom trace: operations run at once. The dispatch room installs how (``process`` of this very object)."""
+
+    def __init__(self) -> None:
+        self.staged = False
 
     def process(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         raise RuntimeError("no eager evaluation is installed: import jax, not jax._language alone")
@@ -57,6 +61,12 @@ _marker = config.trace_marker
 def install_bottom_trace(process: Callable[..., Any]) -> None:
     """Sanctioned upward hook: ``_dispatch.eager`` says how operations on concrete values run."""
     bottom.process = process  # type: ignore[method-assign]
+
+
+def install_operators(members: dict[str, Any]) -> None:
+    """Sanctioned upward hook: ``numpy._array_methods`` gives arrays and tracers their operators and methods."""
+    for name, member in members.items():
+        setattr(_jaxlib.xla.Array, name, member)
 
 
 class entering:

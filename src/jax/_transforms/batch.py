@@ -62,6 +62,7 @@ class BatchTrace(Trace):
 
     def __init__(self, parent: Trace, axis: AxisData) -> None:
         self.parent = parent
+        self.staged = parent.staged
         self.axis = axis
         self.finished = False
 
@@ -120,7 +121,7 @@ class BatchTrace(Trace):
         vals, dims, active = self.split(args)
         if not active:
             return run_in(self.parent, prim.bind, fun, fwd, bwd, *vals, **params)
-        return params["batch"](self, prim, fun, fwd, bwd, vals, dims, params)
+        return prim.batch(self, fun, fwd, bwd, vals, dims, params)
 
 
 def named_axes_of(params: dict[str, Any]) -> set[Any]:

@@ -46,6 +46,7 @@ class JVPTrace(Trace):
 
     def __init__(self, parent: Trace) -> None:
         self.parent = parent
+        self.staged = parent.staged
         self.finished = False
 
     def is_finished(self) -> bool:
@@ -91,7 +92,7 @@ class JVPTrace(Trace):
         primals, tangents, active = self.split(args)
         if not active:
             return run_in(self.parent, prim.bind, fun, fwd, bwd, *primals, **params)
-        outs, out_tangents = run_in(self.parent, params["jvp_of_vjp"], fun, fwd, bwd, primals, tangents, params)
+        outs, out_tangents = run_in(self.parent, prim.jvp_of_vjp, fun, fwd, bwd, primals, tangents, params)
         return [self.wrap(p, t) for p, t in zip(outs, out_tangents, strict=True)]
 
 

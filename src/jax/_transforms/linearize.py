@@ -46,6 +46,7 @@ class SplitTrace(Trace):
 
     def __init__(self, parent: Trace, tangents: StagingTrace) -> None:
         self.parent = parent
+        self.staged = parent.staged
         self.tangents = tangents
 
     def is_finished(self) -> bool:
@@ -89,6 +90,7 @@ class LinearizeTrace(Trace):
 
     def __init__(self, parent: Trace, tangents: StagingTrace) -> None:
         self.parent = parent
+        self.staged = parent.staged
         self.tangents = tangents
         self.split_trace = SplitTrace(parent, tangents)
 
@@ -149,7 +151,7 @@ class LinearizeTrace(Trace):
         primals, tangents, active = self.split(args)
         if not active:
             return run_in(self.parent, prim.bind, fun, fwd, bwd, *primals, **params)
-        outs, out_tangents = run_in(self.split_trace, params["jvp_of_vjp"], fun, fwd, bwd, primals, tangents, params)
+        outs, out_tangents = run_in(self.split_trace, prim.jvp_of_vjp, fun, fwd, bwd, primals, tangents, params)
         return [self.wrap(p, t) for p, t in zip(outs, out_tangents, strict=True)]
 
 

@@ -1,0 +1,40 @@
+"""Composite library functions: inlined while a program is staged, one compiled call otherwise.
+
+Most of ``jax.numpy`` is written in terms of ``lax``. Traced into a program such a function leaves its operations there,
+without a nested program; on concrete arrays it is one cached compiled call; under eager ``grad`` or ``vmap`` that call
+is differentiated or batched as a whole, from caches.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jax._api.jit import jit
+from jax._base.source import api_boundary
+from jax._language.trace import current_trace
+
+_get_trace = current_trace.get
+
+
+def composite(fun: Callable[..., Any] | None = None, *, static_argnames: str | Sequence[str] = ()) -> Any:
+    """Decorator for a library function of arrays; arguments named in ``static_argnames`` must be hashable.
+
+    Anything that is not an array (axes, shapes, flags, modes) must be static, and made hashable before.
+    """
+    if fun is None:
+        return functools.partial(composite, static_argnames=static_argnames)
+    compiled = jit(fun, static_argnames=static_argnames or None)
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if _get_trace().staged:
+            return fun(*args, **kwargs)
+        return compiled(*args, **kwargs)
+
+    call.compiled = compiled  # type: ignore[attr-defined]
+    return call
+
+
+__all__ = ["api_boundary", "composite"]
