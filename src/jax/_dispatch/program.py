@@ -171,7 +171,7 @@ def _differences(old: ProgramKey, old_options: Any, new: ProgramKey, new_options
 
 def _known_keys(jaxpr: ClosedJaxpr) -> list[tuple[ProgramKey, Any]]:
     """The keys under which ``jaxpr`` has been compiled, with the options then in force."""
-    entries = compiled_program.cache_keys()  # type: ignore[attr-defined]
+    entries: Any = compiled_program.cache_keys()
     return [(args[0], options) for ref, options, args, _ in entries if ref() is jaxpr]
 
 

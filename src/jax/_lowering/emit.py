@@ -68,7 +68,7 @@ class Body:
     """One block being filled: the values of variables, the constants written so far, the tokens."""
 
     __slots__ = ("module", "scope", "prefix", "platforms", "env", "literals", "tokens", "state",
-                 "traceback")
+                 "traceback", "overrides")
 
     def __init__(self, module: ModuleContext, scope: Scope, prefix: Any, platforms: tuple[str, ...]) -> None:
         self.module = module
@@ -80,6 +80,7 @@ class Body:
         self.tokens = no_tokens
         self.state: MlirState = module.state
         self.traceback: Any = None
+        self.overrides = rules.platform_rules(platforms)
 
     def read(self, atom: Any) -> Any:
         if type(atom) is Literal:
@@ -116,7 +117,7 @@ class Body:
         types, locate, names = state.types, state.locations, state.names
         name_location = _jaxlib.ir.Location.name
         create = _jaxlib.ir.Operation.create
-        elementwise, overrides = rules.elementwise_ops, self._overrides()
+        elementwise, overrides = rules.elementwise_ops, self.overrides
         prefix, context = self.prefix, state.context
         state.equations += len(eqns)
         last_source = loc = None
@@ -156,11 +157,6 @@ class Body:
                 typ = ir_type(aval)
             env[out] = create(operation, (typ,), values, None, None, 0, here).result
 
-    def _overrides(self) -> Any:
-        """Primitives with a rule of their own on this platform."""
-        tables = [rules.platform_lowerings[p] for p in self.platforms if p in rules.platform_lowerings]
-        return {} if not tables else tables[0] if len(tables) == 1 else {k: v for t in tables for k, v in t.items()}
-
     def _by_rule(self, eqn: JaxprEqn) -> None:
         prim = eqn.primitive
         avals_in = [v.aval for v in eqn.invars]
@@ -176,7 +172,7 @@ class Body:
         if prim in rules.extended_by_batching and _touches_extended(avals_in, avals_out):
             outs = lower_by_batching(ctx, values, eqn.params)
         else:
-            rule = rules.find_rule(prim, self.platforms)
+            rule = self.overrides.get(prim) or rules.lowerings.get(prim)
             if rule is None:
                 raise rules.missing_rule(prim, self.platforms)
             outs = rule(ctx, *values, **eqn.params)

@@ -9,7 +9,7 @@ from typing import Any
 from jax._base import _jaxlib, config
 from jax._language.avals import physical_aval
 from jax._language.effects import lowerable_effects, ordered_effects
-from jax._language.jaxpr import ClosedJaxpr, Literal
+from jax._language.jaxpr import ClosedJaxpr
 from jax._lowering.consts import captured_consts
 from jax._lowering.context import (
     LoweringContext,
@@ -169,8 +169,9 @@ def _plan_arguments(lowered: LoweredModule, program: ClosedJaxpr, donated: Seque
     if keep_unused:
         kept = range(len(jaxpr.invars))
     else:
-        used = {v for e in jaxpr.eqns for v in e.invars if type(v) is not Literal}
-        used.update(v for v in jaxpr.outvars if type(v) is not Literal)
+        used = set(jaxpr.outvars)
+        for eqn in jaxpr.eqns:
+            used.update(eqn.invars)
         kept = [i for i, v in enumerate(jaxpr.invars) if v in used]  # type: ignore[assignment]
     lowered.kept_var_idx = tuple(kept)
     leading = len(lowered.ordered_effects) + len(captured)

@@ -54,17 +54,25 @@ def register_elementwise(prim: Any, operation: str, settings_rule: Rule | None =
         lowerings[prim] = settings_rule
 
 
+def platform_rules(platforms: tuple[str, ...]) -> dict[Any, Rule]:
+    """The rules that take precedence on ``platforms``; for several at once, rules that refuse."""
+    tables = [platform_lowerings.get(p, {}) for p in platforms]
+    if len(tables) == 1:
+        return tables[0]
+    return {prim: _refusal(prim, platforms) for table in tables for prim in table}
+
+
+def _refusal(prim: Any, platforms: tuple[str, ...]) -> Rule:
+    def refuse(*args: Any, **params: Any) -> Any:
+        raise NotImplementedError(
+            f"{prim} is lowered differently on some of {', '.join(platforms)}, and lowering it for several platforms "
+            "at once is not supported: lower for each platform separately")
+    return refuse
+
+
 def find_rule(prim: Any, platforms: tuple[str, ...]) -> Rule | None:
-    """The rule for ``prim``, or None. Rules that differ between ``platforms`` are refused."""
-    for platform in platforms:
-        table = platform_lowerings.get(platform)
-        if table is not None and prim in table:
-            if len(platforms) > 1:
-                raise NotImplementedError(
-                    f"{prim} is lowered differently on {platform}; lowering it for several platforms at once "
-                    f"({', '.join(platforms)}) is not supported: lower for each platform separately")
-            return table[prim]
-    return lowerings.get(prim)
+    """The rule for ``prim``, or None."""
+    return platform_rules(platforms).get(prim) or lowerings.get(prim)
 
 
 def missing_rule(prim: Any, platforms: tuple[str, ...]) -> NotImplementedError:

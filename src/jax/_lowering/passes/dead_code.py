@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jax._language.jaxpr import ClosedJaxpr, Literal
+from jax._language.jaxpr import ClosedJaxpr
 
 
 def drop_dead_equations(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -11,7 +11,7 @@ def drop_dead_equations(closed: ClosedJaxpr) -> ClosedJaxpr:
     Jaxprs inside equations are left alone: whoever made them has removed their dead code, and XLA does too.
     """
     jaxpr = closed.jaxpr
-    live = {v for v in jaxpr.outvars if type(v) is not Literal}
+    live = set(jaxpr.outvars)  # and literals, which do no harm
     kept = []
     for eqn in reversed(jaxpr.eqns):
         if not eqn.effects:
@@ -21,7 +21,7 @@ def drop_dead_equations(closed: ClosedJaxpr) -> ClosedJaxpr:
             else:
                 continue
         kept.append(eqn)
-        live.update([v for v in eqn.invars if type(v) is not Literal])
+        live.update(eqn.invars)
     if len(kept) == len(jaxpr.eqns):
         return closed
     kept.reverse()
