@@ -417,7 +417,8 @@ class _Text:
 class _Construction:
     """What jaxlib calls when an array is put together from pieces."""
 
-    def _check_and_rearrange(self: Any, arrays: Any, sharding: Any, aval: Any) -> Any:
+    @staticmethod
+    def _check_and_rearrange(arrays: Any, sharding: Any, aval: Any) -> Any:
         """Checks the pieces against the sharding and returns them in the order of its devices."""
         wanted = sharding._addressable_device_assignment
         block = sharding.shard_shape(aval.shape)

@@ -20,6 +20,9 @@ from .execute import Executable
 ArrayImpl = xla.ArrayImpl
 register_cache(xla.PjitFunctionCache.clear_all, name="compiled calls")
 
+# One table for all functions: wrapping the same function again in the same way finds what has been compiled.
+_table = xla.PjitFunctionCache()
+
 
 class Record(NamedTuple):
     """What the C++ cache keeps for one signature. It reads these attributes by name, and insists on a tuple.
@@ -116,4 +119,4 @@ def make_callable(name: str, fun: Callable[..., Any], cache_miss: Callable[..., 
     key = object() if cache_key is None else cache_key
     tree_registry = pytree.default_registry() if registry is None else registry
     return xla.pjit(name, fun, cache_miss, list(static_argnums), list(static_argnames), key, tree_registry,
-                    transfer.shard_arg_fallback)
+                    transfer.shard_arg_fallback, _table)

@@ -1,0 +1,212 @@
+"""Which calls stay in jaxlib's compiled code, and what they return."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jax._base import config
+from jax._base._jaxlib import pytree, xla
+from jax._language.avals import ShapedArray
+from jax._runtime import backend, fastpath
+from jax._runtime.transfer import to_device
+
+pytestmark = pytest.mark.quick
+registry = pytree.default_registry()
+
+
+class Counted:
+    """A jitted binary operation that counts how often the C++ cache asked Python."""
+
+    def __init__(self, executable, **kwargs):
+        self.executable = executable
+        self.misses = 0
+        static = kwargs.get("static_argnums", ())
+        names = set(kwargs.get("static_argnames", ()))
+
+        def cache_miss(*args, **kw):
+            self.misses += 1
+            dynamic = [a for i, a in enumerate(args) if i not in static]
+            flat, _ = registry.flatten((dynamic, {k: v for k, v in kw.items() if k not in names}))
+            committed = any(isinstance(x, xla.ArrayImpl) and x._committed for x in flat)
+            (out,) = executable.call(flat, committed)
+            tree = registry.flatten({"out": 0})[1]
+            return fastpath.answer({"out": out}, executable, tree, flat, committed)
+
+        self.call = fastpath.make_callable("f", lambda *a, **k: None, cache_miss, **kwargs)
+
+    def __call__(self, *args, **kwargs):
+        return self.call(*args, **kwargs)["out"]
+
+    def misses_of(self, *args, **kwargs):
+        before = self.misses
+        for _ in range(3):
+            self(*args, **kwargs)
+        return self.misses - before
+
+
+@pytest.fixture
+def subtract(make_executable):
+    return Counted(make_executable())
+
+
+def put(x, **kwargs):
+    return to_device(np.asarray(x, np.float32), **kwargs)
+
+
+def test_second_calls_stay_in_cpp(subtract):
+    x = put(5)
+    assert subtract.misses_of(x, x) == 1
+    assert subtract.misses_of(put(6), x) == 0
+    assert subtract.misses_of(np.float32(1), x) == 1
+    assert subtract.misses_of(np.array(2, np.float32), x) == 0
+    assert subtract.misses_of(np.float64(2), x) == 0
+    assert subtract.misses_of(2.0, x) == 1
+    assert subtract.misses_of(3.0, x) == 0
+    assert subtract.misses_of(to_device(2.0), x) == 1  # weakly typed
+    out = subtract(5.0, put(3))
+    assert out.item() == 2
+    assert out.aval is ShapedArray((), np.dtype("float32"))
+    assert out.sharding is backend.default_sharding()
+
+
+def test_commitment_is_part_of_the_signature(subtract):
+    x, tied = put(5), put(5, placement=backend.default_device())
+    assert subtract.misses_of(x, x) == 1
+    assert subtract.misses_of(tied, x) == 1
+    assert subtract(tied, x)._committed and not subtract(x, x)._committed
+    assert subtract.misses == 2
+
+
+def test_arguments_in_trees_and_by_keyword(subtract):
+    x = put(5)
+    assert subtract.misses_of((x, x)) == 1
+    assert subtract.misses_of([x, x]) == 1
+    assert subtract.misses_of({"a": x, "b": x}) == 1
+    assert subtract.misses_of(x, b=x) == 1
+    assert subtract.misses_of(a=x, b=x) == 1
+    assert subtract.misses_of(b=x, a=x) == 0
+
+
+def test_static_arguments(make_executable):
+    f = Counted(make_executable(), static_argnums=(0,), static_argnames=("mode",))
+    x = put(5)
+    assert f.misses_of("a", x, x) == 1
+    assert f.misses_of("b", x, x) == 1
+    assert f.misses_of("a", x, x) == 0
+    assert f.misses_of("a", x, x, mode=1) == 1
+    assert f.misses_of("a", x, x, mode=1) == 0
+    with pytest.raises(ValueError, match="[Hh]ash"):
+        f([], x, x)
+
+
+def test_constants_and_unused_arguments(make_executable):
+    aval = ShapedArray((), np.dtype("float32"))
+    f = Counted(make_executable(consts=[np.float32(10)], in_avals=[aval, aval], kept=[1]))
+    x = put(3)
+    assert f.misses_of(put(99), x) == 1
+    assert f(put(99), x).item() == 7
+    assert f.misses == 1
+
+
+def test_wide_numpy_integers_are_checked_every_time(make_executable):
+    f = Counted(make_executable("add", "int32"))
+    one = np.int64(1)
+    assert f.misses_of(one, one) == 3
+    with pytest.raises(OverflowError, match="jax_enable_x64"):
+        f(np.int64(2**40), one)
+    with pytest.raises(OverflowError, match="jax_enable_x64"):
+        f(np.array(2**40), one)
+    assert f.misses_of(1, 2) == 1
+    with pytest.raises(OverflowError, match="jax_enable_x64"):
+        f(2**40, 2)
+
+
+def test_options_are_part_of_the_signature(subtract):
+    x = put(5)
+    assert subtract.misses_of(x, x) == 1
+    with config.default_matmul_precision("float32"):
+        assert subtract.misses_of(x, x) == 1
+    assert subtract.misses_of(x, x) == 0
+
+
+def test_deleted_arguments(subtract):
+    x, gone = put(5), put(5)
+    subtract(x, x)
+    gone.delete()
+    with pytest.raises(RuntimeError, match=r"has been deleted.*f32\[\]"):
+        subtract(gone, x)
+
+
+def test_donation_in_cpp(make_executable):
+    f = Counted(make_executable("add", attrs="{tf.aliasing_output = 0 : i32}", donated=[0]))
+    y = put(1)
+    for _ in range(3):
+        x = put(1)
+        assert f(x, y).item() == 2
+        assert x.is_deleted()
+    assert f.misses == 1
+    # jaxlib notices a donated argument only when it runs the program, and then says so itself.
+    with pytest.raises((RuntimeError, ValueError), match="donated"):
+        f(x, y)
+
+
+def test_arrays_elsewhere_are_moved(make_executable, four_devices):
+    a, b = four_devices[:2]
+    f = Counted(make_executable(device=b))
+    x = to_device(put(5, placement=a), committed=False)
+    assert f.misses_of(x, x) == 1
+    assert f(x, x).device == b
+
+
+def test_checks_for_nans_go_through_python(make_executable):
+    f = Counted(make_executable())
+    x = put(5)
+    with config.debug_nans(True):
+        assert f.misses_of(x, x) == 3
+
+
+def test_programs_with_effects_go_through_python(make_executable):
+    f = Counted(make_executable(has_unordered_effects=True))
+    x = put(5)
+    assert f.misses_of(x, x) == 3
+
+
+def test_functions_with_one_key_share_entries(make_executable):
+    executable = make_executable()
+    x = put(5)
+
+    def fun():
+        pass
+
+    def miss(a, b):
+        (out,) = executable.call([a, b], False)
+        return fastpath.answer(out, executable, registry.flatten(0)[1], [a, b], False)
+
+    def never(a, b):
+        raise AssertionError("asked again")
+
+    first = fastpath.make_callable("f", fun, miss, cache_key="k")
+    first(x, x)
+    assert fastpath.make_callable("f", fun, never, cache_key="k")(x, x).item() == 0
+    with pytest.raises(AssertionError, match="asked again"):
+        fastpath.make_callable("f", fun, never, cache_key="other")(x, x)
+
+
+def test_clearing(subtract):
+    from jax._base import caching
+
+    x = put(5)
+    assert subtract.misses_of(x, x) == 1
+    caching.clear_caches()
+    assert subtract.misses_of(x, x) == 1
+    subtract.call._clear_cache()
+    assert subtract.misses_of(x, x) == 1
+
+
+def test_nothing_is_kept_when_told_to_forget(make_executable):
+    executable = make_executable()
+    f = fastpath.make_callable("f", lambda a, b: None, lambda a, b: fastpath.answer(a, forget=True))
+    f(put(1), put(1))
+    assert f._cache_size() == 0
+    assert fastpath.record(executable, registry.flatten(0)[1], False) is not None
