@@ -94,6 +94,13 @@ softmax_custom_jvp = _o.declare(
     traced=True,
     inert="softmax always has such a rule.",
 )
+enable_custom_vjp_by_custom_transpose = _o.declare(
+    "jax_enable_custom_vjp_by_custom_transpose",
+    False,
+    _o.BOOL,
+    "Build custom_vjp on custom_transpose.",
+    inert="custom_vjp has one implementation here, whose results are the same.",
+)
 
 # --- random numbers -----------------------------------------------------------------------------------------
 
