@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jax._base import config
-from jax._base.caching import register_cache
+from jax._base.caching import register_cache, trace_context
 from jax._dispatch.program import executable_for
 from jax._language.avals import typeof
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo
@@ -39,6 +39,9 @@ def process(prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
 
 def operation(prim: Any, params: dict[str, Any]) -> Callable[..., Any]:
     """``prim`` with these parameters as a function whose repeated calls stay in C++."""
+    # Calls that C++ must not remember (NumPy integers, typed keys) and those it has forgotten find their program here.
+    traced: dict[Any, ClosedJaxpr] = {}
+
     def bind(*args: Any) -> Any:
         out = prim.bind(*args, **params)
         return out if prim.multiple_results else [out]
@@ -48,8 +51,14 @@ def operation(prim: Any, params: dict[str, Any]) -> Callable[..., Any]:
             if isinstance(x, Tracer):
                 raise leaked(x)
         avals = tuple([typeof(x) for x in args])
-        jaxpr, consts = trace_to_jaxpr(bind, avals, DebugInfo(prim.name, prim.name))
-        executable, committed = executable_for(args, jaxpr=ClosedJaxpr(jaxpr, consts), name=prim.name)
+        key = (avals, trace_context())
+        jaxpr = traced.get(key)
+        if jaxpr is None:
+            if len(traced) > 256:
+                traced.clear()
+            info = DebugInfo(prim.name, prim.name)
+            jaxpr = traced[key] = ClosedJaxpr(*trace_to_jaxpr(bind, avals, info))
+        executable, committed = executable_for(args, jaxpr=jaxpr, name=prim.name)
         outs = executable.call(args, committed)
         if prim.multiple_results:
             return fastpath.answer(outs, executable, tree_structure(list(range(len(outs)))), args, committed)

@@ -10,7 +10,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from jax._base import config
+from jax import dtypes
+from jax._base import config, source
 from jax._base._jaxlib import JaxRuntimeError, trace_context_names, xla
 from jax._base.caching import trace_context, weak_cache
 from jax._language.jaxpr import ClosedJaxpr
@@ -54,7 +55,12 @@ def executable_for(args: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str, donate
     committed = device is not None
     where = device
     for x in args:
-        if type(x) is ArrayImpl and x._committed:
+        if type(x) is not ArrayImpl:
+            dtype = getattr(x, "dtype", None)
+            if not isinstance(dtype, dtypes.ExtendedDType):
+                continue
+            x = dtype.unwrap(x)
+        if x._committed:
             devices = x._sharding._device_assignment
             if devices[0] is not where:
                 if where is not None or len(devices) > 1:
@@ -133,18 +139,23 @@ def compile_lowered(lowered: LoweredModule, device: Any = None,
 
 def _warn_donations(lowered: LoweredModule) -> None:
     listed = ", ".join(a.str_short() for a in lowered.unused_donations)
-    warnings.warn(f"jit of {lowered.name}: no result has the type of these donated arguments, so their memory may stay "
-                  f"unused: {listed}. Do not donate them, or return values of their types.", stacklevel=2)
+    message = (f"jit of {lowered.name}: no result has the type of these donated arguments, so their memory may stay "
+               f"unused: {listed}. Do not donate them, or return values of their types.")
+    frame = source.user_frame(source.current())
+    if frame is None:
+        warnings.warn(message, stacklevel=2)
+    else:
+        warnings.warn_explicit(message, UserWarning, frame.file_name, frame.line)
 
 
 def _located(error: Exception, lowered: LoweredModule) -> Exception:
     """XLA's error with the place in the user's program."""
     text = str(error)
     where = lowered.debug_info.source_text()
-    found = re.search(r'^(\S+):(\d+):\d+: error|source_file="([^"]+)" source_line=(\d+)', text, re.MULTILINE)
+    found = re.search(r'(\S+):(\d+):\d+: error|source_file="([^"]+)" source_line=(\d+)', text)
     if found:
         where = f"{found[1] or found[3]}:{found[2] or found[4]}, in {where}"
-    return type(error)(f"{text}\nXLA could not compile {lowered.name} ({where}) for {', '.join(lowered.platforms)}.")
+    return type(error)(f"XLA could not compile {lowered.name} ({where}) for {', '.join(lowered.platforms)}:\n{text}")
 
 
 # --- what the options ask to be told --------------------------------------------------------------------------------

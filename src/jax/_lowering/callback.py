@@ -1,0 +1,94 @@
+"""Calls from a compiled program back into Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jax._base import _jaxlib
+from jax._language.avals import physical_aval
+from jax._lowering.context import LoweringContext
+from jax._lowering.hlo import custom_call
+from jax._lowering.types import ir_type
+
+_TARGETS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}
+
+
+def emit_python_callback(ctx: LoweringContext, callback: Callable[..., Any], token: Any, operands: Sequence[Any],
+                         operand_avals: Sequence[Any], result_avals: Sequence[Any], *, has_side_effect: bool,
+                         returns_token: bool = True, partitioned: bool = False,
+                         sharding: Any = None) -> tuple[list[Any], Any, Any]:
+    """Calls ``callback(*arrays) -> sequence of arrays`` on the host when the program runs.
+
+    Args:
+      token: what orders the call among others, or None.
+      operand_avals, result_avals: types of what the callback takes and returns; it gets NumPy arrays.
+      has_side_effect: whether the call stays although its results are not read.
+      returns_token: accepted for compatibility; a token comes back exactly if one was given.
+      partitioned: whether every device calls with its own part (else one device calls for all).
+      sharding: an attribute for the operation, such as ``{"mhlo.sharding": ...}``.
+
+    Returns:
+      The results, the token after the call (None without a token), and an object to keep as long as the executable.
+
+    Raises:
+      NotImplementedError: on platforms whose programs cannot call the host.
+    """
+    kind = _TARGETS.get(ctx.platform)
+    if kind is None:
+        raise NotImplementedError(f"programs for {ctx.platform} cannot call Python; known: {', '.join(_TARGETS)}")
+    module = ctx.module_context
+    wrapped = _checked(callback, [physical_aval(a) for a in result_avals], token is not None)
+    index = len(module.host_callbacks)
+    module.add_host_callback(wrapped)
+    ir = _jaxlib.ir
+    target = f"xla_ffi_{'partitioned_' if partitioned else ''}python_{kind}_callback"
+    config = {"index": ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), index)}
+    tokens = [] if token is None else [token]
+    types = [*(t.type for t in tokens), *(ir_type(a) for a in result_avals)]
+    results = custom_call(
+        target, [*tokens, *operands], types, backend_config=config, has_side_effect=has_side_effect,
+        operand_layouts=[*(() for _ in tokens), *(_row_major(a) for a in operand_avals)],
+        result_layouts=[*(() for _ in tokens), *(_row_major(a) for a in result_avals)], extra=sharding)
+    if tokens:
+        return results[1:], results[0], wrapped
+    return results, None, wrapped
+
+
+def _row_major(aval: Any) -> tuple[int, ...]:
+    return tuple(reversed(range(len(physical_aval(aval).shape))))
+
+
+def _checked(callback: Callable[..., Any], avals: Sequence[Any], has_token: bool) -> Callable[..., Any]:
+    """``callback`` with its results checked: wrong ones would be read as other memory than they are.
+
+    A token is passed, and expected back, as None in front.
+    """
+    name = getattr(callback, "__name__", type(callback).__name__)
+
+    def call(*args: Any) -> tuple[Any, ...]:
+        outs = callback(*(args[1:] if has_token else args))
+        outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
+        if len(outs) != len(avals):
+            raise RuntimeError(
+                f"the callback {name} returned {len(outs)} arrays where the program expects {len(avals)}")
+        checked = [_fit(name, i, out, aval) for i, (out, aval) in enumerate(zip(outs, avals, strict=True))]
+        return (None, *checked) if has_token else tuple(checked)
+
+    return call
+
+
+def _fit(name: str, i: int, out: Any, aval: Any) -> np.ndarray[Any, Any]:
+    value = np.asarray(out)
+    if value.shape != aval.shape:
+        raise RuntimeError(f"the callback {name} returned an array of shape {value.shape} for result {i}, where the "
+                           f"program expects {aval.str_short()}")
+    if value.dtype != aval.dtype:
+        same_kind = value.dtype.kind == aval.dtype.kind
+        if not same_kind:
+            raise RuntimeError(f"the callback {name} returned an array of dtype {value.dtype} for result {i}, where "
+                               f"the program expects {aval.str_short()}")
+        value = value.astype(aval.dtype)
+    return np.ascontiguousarray(value)
