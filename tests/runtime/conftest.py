@@ -8,7 +8,8 @@ import pytest
 import jax  # noqa: F401  (installs what arrays need)
 from jax._base import _jaxlib
 from jax._language.avals import ShapedArray
-from jax._runtime import backend, compile as compiling
+from jax._runtime import backend
+from jax._runtime import compile as compiling
 from jax._runtime.execute import Executable
 
 

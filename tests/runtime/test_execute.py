@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.runtime.conftest import binary, module_text
 
 from jax._base import _jaxlib, config
 from jax._language.avals import ShapedArray
@@ -12,6 +11,7 @@ from jax._runtime import backend, execute
 from jax._runtime import compile as compiling
 from jax._runtime.execute import Executable
 from jax._runtime.transfer import to_device
+from tests.runtime.conftest import binary, module_text
 
 pytestmark = pytest.mark.quick
 IDENTITY = module_text("%a: tensor<f32>", "tensor<f32>", "return %a : tensor<f32>")

@@ -17,7 +17,7 @@ from jax._base._jaxlib import xla
 from jax._base.graft import graft_onto
 from jax._language.avals import ShapedArray
 
-from . import backend, transfer
+from . import backend, memory, transfer
 from .layout import Format, Layout
 
 Array = xla.Array
@@ -198,7 +198,13 @@ class _Life:
         """
         if self.is_deleted():
             raise RuntimeError(gone_message(self))
-        _wait(self)
+        try:
+            _wait(self)
+        except xla.JaxRuntimeError as error:
+            better = memory.explained(error, self._sharding._addressable_device_assignment[0])
+            if better is error:
+                raise
+            raise better from None
         return self
 
     def is_ready(self: Any) -> bool:
@@ -280,7 +286,9 @@ def _rows(x: Any) -> Iterator[Any]:
     value = x._value
     put, place = xla.batched_device_put, [sharding._device]
     for i in range(aval.shape[0]):
-        yield put(row_aval, sharding, [value[i, ...]], place, committed)
+        with transfer.explicit():
+            row = put(row_aval, sharding, [value[i, ...]], place, committed)
+        yield row
 
 
 @graft_onto(ArrayImpl)

@@ -13,7 +13,7 @@ from jax._base import config
 from jax._base._jaxlib import jaxlib_version, xla
 from jax._language.avals import ShapedArray, physical_aval
 
-from . import array, backend, transfer
+from . import array, backend, memory, transfer
 
 ArrayImpl = xla.ArrayImpl
 _SKIP_CHECKS = {"_skip_checks": True} if jaxlib_version < (0, 11) else {}
@@ -68,7 +68,8 @@ class Executable:
         here = backend.device_sharding(self.device)
         self.in_shardings = tuple(in_shardings) if in_shardings is not None else (here,) * len(self.kept)
         self.out_shardings = tuple(out_shardings) if out_shardings is not None else (here,) * len(self.out_avals)
-        self.consts = [_plain_array(transfer.to_device(c, None, here, committed=False)) for c in consts]
+        with transfer.explicit():
+            self.consts = [_plain_array(transfer.to_device(c, None, here, committed=False)) for c in consts]
         self.donated = frozenset(donated)
         self.ordered_effects = tuple(ordered_effects)
         self.has_unordered_effects = has_unordered_effects
@@ -100,10 +101,13 @@ class Executable:
             if self._plain:
                 return self.loaded.execute_sharded(inputs).consume_with_handlers(self.handlers(committed))
             return self._call_with_effects(inputs, committed)
-        except (xla.JaxRuntimeError, ValueError):
+        except (xla.JaxRuntimeError, ValueError) as error:
             for x in inputs:
                 x._check_alive()
-            raise
+            better = memory.explained(error, self.device)
+            if better is error:
+                raise
+            raise better from None
 
     __call__ = call
 

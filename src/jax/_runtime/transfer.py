@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from jax import dtypes
 from jax._base import config
-from jax._base._jaxlib import xla
+from jax._base._jaxlib import guard_lib, xla
 from jax._language.avals import typeof
 
 from . import backend
@@ -131,7 +131,7 @@ def _move(x: Any, placement: Any, committed: bool | None, may_alias: bool, donat
     if have.is_equivalent_to(sharding, x.ndim):
         return ArrayImpl(x.aval, sharding, x._arrays, sure, True)
     # Between different partitionings: through the host. Programs reshard on the devices; this is for set-up.
-    return put_host(to_host(x), x.aval, sharding, sure, may_alias=True)
+    return put_host(x._value, x.aval, sharding, sure, may_alias=True)
 
 
 def recommit(x: Any, committed: bool) -> Any:
@@ -149,13 +149,43 @@ def copy(x: Any) -> Any:
     x._check_alive()
     sharding = x.sharding
     target = [DeviceList(sharding._device_assignment)]
-    made = xla.batched_copy_array_to_devices_with_sharding([x], target, [sharding], [_COPY])[0]
+    with explicit():
+        made = xla.batched_copy_array_to_devices_with_sharding([x], target, [sharding], [_COPY])[0]
     return made if made._committed == x._committed else recommit(made, x._committed)
 
 
 def to_host(x: Any) -> np.ndarray:
     """The value of an array as a NumPy array, read-only and shared with the device where that is possible."""
-    return x._value
+    with explicit():
+        return x._value
+
+
+def all_to_host(values: Sequence[Any]) -> list[Any]:
+    """The values of arrays as NumPy arrays, read-only and shared with the device where that is possible.
+
+    The transfers of all arrays are started before the first one is waited for. What has no ``copy_to_host_async``
+    is returned as it is.
+    """
+    for x in values:
+        start = getattr(x, "copy_to_host_async", None)
+        if start is not None:
+            start()
+    with explicit():
+        return [np.asarray(x) if isinstance(x, xla.Array) else x for x in values]
+
+
+class explicit:  # noqa: N801 - reads as a statement: with explicit(): ...
+    """Marks the transfers in its block as asked for by the user, which ``jax_transfer_guard`` then lets pass."""
+
+    __slots__ = ("_state", "_before")
+
+    def __enter__(self) -> None:
+        self._state = state = guard_lib.thread_local_state()
+        self._before = state.explicit_device_put, state.explicit_device_get
+        state.explicit_device_put = state.explicit_device_get = True
+
+    def __exit__(self, *exc: Any) -> None:
+        self._state.explicit_device_put, self._state.explicit_device_get = self._before
 
 
 # --- what the compiled call path asks for ------------------------------------------------------------------
