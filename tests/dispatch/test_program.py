@@ -9,7 +9,15 @@ import weakref
 import numpy as np
 import pytest
 
-from jax._base.config import config, dump_ir_to, enable_x64, explain_cache_misses, log_compiles
+from jax._base.config import (
+    captured_constants_report_frames,
+    captured_constants_warn_bytes,
+    config,
+    dump_ir_to,
+    enable_x64,
+    explain_cache_misses,
+    log_compiles,
+)
 from jax._dispatch import program
 from jax._language.effects import Effect, lowerable_effects, ordered_effects
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo
@@ -245,3 +253,11 @@ def test_ordered_effects_within_and_between_runs():
         run(closed, np.float32(10 * i))
     effects_barrier()
     assert told == [10 * i + j for i in range(10) for j in range(2)]
+
+
+def test_large_captured_arrays_are_reported():
+    big = np.ones(1000, np.float32)
+    closed = close(lambda x: add_p.bind(x, big), aval(1000))
+    with captured_constants_warn_bytes(100), captured_constants_report_frames(1):
+        with pytest.warns(UserWarning, match=r"closes over 1 arrays of 4,000 bytes.*(.|\n)*f32\[1000\].*(.|\n)*lambda"):
+            run(closed, np.ones(1000, np.float32))

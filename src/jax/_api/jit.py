@@ -14,6 +14,7 @@ from jax._base import _jaxlib, config
 from jax._base import source as source_info
 from jax._base.caching import trace_context, weak_cache
 from jax._base.source import api_boundary
+from jax._dispatch import checks
 from jax._dispatch.program import executable_for
 from jax._language.avals import ShapedArray, typeof
 from jax._language.axes import axis_env
@@ -211,6 +212,8 @@ def _call(fun: Any, options: Options, args: Any, kwargs: Any) -> Any:
     executable, committed = executable_for(call.operands, **params)
     try:
         outs = executable.call(call.operands, committed)
+        if checks.enabled():
+            checks.check_results(outs, f"jit of {call.name}", call.jaxpr, call.operands)
     except TypeError as err:
         check_leaf_types(call.leaves, call.in_tree, "argument ", f"jit of {call.name}")
         raise err

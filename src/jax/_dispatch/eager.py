@@ -7,6 +7,7 @@ from typing import Any
 
 from jax._base import config
 from jax._base.caching import register_cache, trace_context
+from jax._dispatch import checks
 from jax._dispatch.program import executable_for
 from jax._language.avals import typeof
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo
@@ -60,6 +61,8 @@ def operation(prim: Any, params: dict[str, Any]) -> Callable[..., Any]:
             jaxpr = traced[key] = ClosedJaxpr(*trace_to_jaxpr(bind, avals, info))
         executable, committed = executable_for(args, jaxpr=jaxpr, name=prim.name)
         outs = executable.call(args, committed)
+        if checks.enabled():
+            checks.check_results(outs, prim.name)
         if prim.multiple_results:
             return fastpath.answer(outs, executable, tree_structure(list(range(len(outs)))), args, committed)
         return fastpath.answer(outs[0], executable, _LEAF, args, committed)

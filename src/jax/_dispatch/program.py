@@ -14,6 +14,7 @@ from jax import dtypes
 from jax._base import config, source
 from jax._base._jaxlib import JaxRuntimeError, trace_context_names, xla
 from jax._base.caching import trace_context, weak_cache
+from jax._dispatch import checks
 from jax._language.jaxpr import ClosedJaxpr
 from jax._lowering.module import LoweredModule, lower_jaxpr_to_module
 from jax._runtime import backend
@@ -41,7 +42,10 @@ def run_program(args: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str, donated_i
     executable, committed = executable_for(
         args, jaxpr=jaxpr, name=name, donated_invars=donated_invars, keep_unused=keep_unused, device=device,
         compiler_options=compiler_options)
-    return executable.call(args, committed)
+    outs = executable.call(args, committed)
+    if checks.enabled():
+        checks.check_results(outs, f"jit of {name}", jaxpr, args)
+    return outs
 
 
 def executable_for(args: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str, donated_invars: tuple[bool, ...] = (),
@@ -111,6 +115,9 @@ def lower_program(jaxpr: ClosedJaxpr, name: str, *, platforms: Sequence[str], do
     lowered = lower_jaxpr_to_module(jaxpr, name, platforms, donated=donated or None, keep_unused=keep_unused,
                                     arg_names=arg_names, result_names=result_names)
     log_step("lowered %s in %.4f s", name, time.perf_counter() - begin)
+    limit = config.captured_constants_warn_bytes.value
+    if lowered.const_args and 0 <= limit < sum(x.nbytes for x in lowered.const_args):
+        _warn_captured(lowered, jaxpr)
     if config.dump_ir_to.value:
         dump(lowered, jaxpr)
     return lowered
@@ -139,8 +146,34 @@ def compile_lowered(lowered: LoweredModule, device: Any = None,
 
 def _warn_donations(lowered: LoweredModule) -> None:
     listed = ", ".join(a.str_short() for a in lowered.unused_donations)
-    message = (f"jit of {lowered.name}: no result has the type of these donated arguments, so their memory may stay "
-               f"unused: {listed}. Do not donate them, or return values of their types.")
+    _warn(f"jit of {lowered.name}: no result has the type of these donated arguments, so their memory may stay "
+          f"unused: {listed}. Do not donate them, or return values of their types.")
+
+
+def _warn_captured(lowered: LoweredModule, jaxpr: ClosedJaxpr) -> None:
+    frames = config.captured_constants_report_frames.value
+    arrays = sorted(zip(lowered.const_args, lowered.const_avals, strict=True), key=lambda pair: -pair[0].nbytes)
+    lines = []
+    for value, aval in arrays[:10]:
+        lines.append(f"  {aval.str_short()}, {value.nbytes:,} bytes")
+        reader = _first_reader(jaxpr, value)
+        if frames and reader is not None:
+            lines.append(source.format_frames(reader.source_info.traceback, frames))
+    total = sum(x.nbytes for x in lowered.const_args)
+    _warn(f"jit of {lowered.name} closes over {len(arrays)} arrays of {total:,} bytes together "
+          "(jax_captured_constants_warn_bytes). They stay in memory as long as the function does; pass them as "
+          "arguments if they change or are needed elsewhere:\n" + "\n".join(lines))
+
+
+def _first_reader(jaxpr: ClosedJaxpr, value: Any) -> Any:
+    for var, const in zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True):
+        if const is value:
+            return next((e for e in jaxpr.jaxpr.eqns if var in e.invars), None)
+    return None
+
+
+def _warn(message: str) -> None:
+    """A warning at the user's line."""
     frame = source.user_frame(source.current())
     if frame is None:
         warnings.warn(message, stacklevel=2)

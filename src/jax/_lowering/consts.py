@@ -8,10 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from jax import dtypes
-from jax._base import _jaxlib
+from jax._base import _jaxlib, config
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr
-
-LARGE = 1024  # bytes
 
 
 def is_large(value: Any) -> bool:
@@ -21,7 +19,7 @@ def is_large(value: Any) -> bool:
         return False
     if isinstance(dtype, dtypes.ExtendedDType):
         value = dtype.unwrap(value)
-    return value.size * value.dtype.itemsize > LARGE
+    return value.size * value.dtype.itemsize > config.embedded_constants_max_bytes.value
 
 
 def captured_consts(closed: ClosedJaxpr) -> list[tuple[Any, Any]]:
