@@ -94,6 +94,17 @@ from jax.lax._dot import (
     dot_general_p as dot_general_p,
     product_dtype as product_dtype,
 )
+from jax.lax._dynamic_slice import (
+    dynamic_index_in_dim as dynamic_index_in_dim,
+    dynamic_slice as dynamic_slice,
+    dynamic_slice_in_dim as dynamic_slice_in_dim,
+    dynamic_slice_p as dynamic_slice_p,
+    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
+    dynamic_update_slice as dynamic_update_slice,
+    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+    dynamic_update_slice_p as dynamic_update_slice_p,
+    index_take as index_take,
+)
 from jax.lax._exponential import (
     exp as exp,
     exp2 as exp2,
@@ -110,10 +121,15 @@ from jax.lax._exponential import (
     logistic as logistic,
     logistic_p as logistic_p,
 )
+from jax.lax._gather import (
+    GatherDimensionNumbers as GatherDimensionNumbers,
+    GatherScatterMode as GatherScatterMode,
+    gather as gather,
+    gather_p as gather_p,
+)
 from jax.lax._join import (
     concatenate as concatenate,
     concatenate_p as concatenate_p,
-    slice_along as slice_along,
     split as split,
     split_p as split_p,
     stack as stack,
@@ -171,6 +187,22 @@ from jax.lax._rounding import (
     round as round,
     round_p as round_p,
 )
+from jax.lax._scatter import (
+    ScatterDimensionNumbers as ScatterDimensionNumbers,
+    scatter as scatter,
+    scatter_add as scatter_add,
+    scatter_add_p as scatter_add_p,
+    scatter_apply as scatter_apply,
+    scatter_max as scatter_max,
+    scatter_max_p as scatter_max_p,
+    scatter_min as scatter_min,
+    scatter_min_p as scatter_min_p,
+    scatter_mul as scatter_mul,
+    scatter_mul_p as scatter_mul_p,
+    scatter_p as scatter_p,
+    scatter_sub as scatter_sub,
+    scatter_sub_p as scatter_sub_p,
+)
 from jax.lax._select import (
     select as select,
     select_n as select_n,
@@ -197,13 +229,11 @@ from jax.lax._shape import (
 )
 from jax.lax._slice import (
     index_in_dim as index_in_dim,
-    insert as insert,
     pad as pad,
     pad_p as pad_p,
     slice as slice,
     slice_in_dim as slice_in_dim,
     slice_p as slice_p,
-    take_one as take_one,
 )
 from jax.lax._trigonometric import (
     acos as acos,
