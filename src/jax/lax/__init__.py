@@ -88,11 +88,11 @@ from jax.lax._creation import (
     zeros_like_array as zeros_like_array,
 )
 from jax.lax._dot import (
+    DotDimensionNumbers as DotDimensionNumbers,
     batch_matmul as batch_matmul,
     dot as dot,
     dot_general as dot_general,
     dot_general_p as dot_general_p,
-    product_dtype as product_dtype,
 )
 from jax.lax._dynamic_slice import (
     dynamic_index_in_dim as dynamic_index_in_dim,
@@ -168,11 +168,25 @@ from jax.lax._precision import (
     DotAlgorithm as DotAlgorithm,
     DotAlgorithmPreset as DotAlgorithmPreset,
     Precision as Precision,
-    algorithm_attr as algorithm_attr,
-    algorithm_dtypes as algorithm_dtypes,
-    canonical_precision as canonical_precision,
-    is_algorithm as is_algorithm,
-    reverse_precision as reverse_precision,
+)
+from jax.lax._reduce import (
+    argmax as argmax,
+    argmax_p as argmax_p,
+    argmin as argmin,
+    argmin_p as argmin_p,
+    reduce_and as reduce_and,
+    reduce_and_p as reduce_and_p,
+    reduce_max as reduce_max,
+    reduce_max_p as reduce_max_p,
+    reduce_min as reduce_min,
+    reduce_min_p as reduce_min_p,
+    reduce_or as reduce_or,
+    reduce_or_p as reduce_or_p,
+    reduce_prod as reduce_prod,
+    reduce_prod_p as reduce_prod_p,
+    reduce_sum as reduce_sum,
+    reduce_xor as reduce_xor,
+    reduce_xor_p as reduce_xor_p,
 )
 from jax.lax._rounding import (
     RoundingMethod as RoundingMethod,
@@ -234,6 +248,16 @@ from jax.lax._slice import (
     slice as slice,
     slice_in_dim as slice_in_dim,
     slice_p as slice_p,
+)
+from jax.lax._sort import (
+    approx_max_k as approx_max_k,
+    approx_min_k as approx_min_k,
+    approx_top_k_p as approx_top_k_p,
+    sort as sort,
+    sort_key_val as sort_key_val,
+    sort_p as sort_p,
+    top_k as top_k,
+    top_k_p as top_k_p,
 )
 from jax.lax._trigonometric import (
     acos as acos,

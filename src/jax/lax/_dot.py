@@ -15,7 +15,12 @@ from jax._language.primitive import Primitive
 from jax._lowering import hlo
 from jax._lowering.rules import register_lowering
 from jax.lax._precision import (
-    DotAlgorithmPreset, algorithm_attr, algorithm_dtypes, canonical_precision, is_algorithm, reverse_precision,
+    DotAlgorithmPreset,
+    algorithm_attr,
+    algorithm_dtypes,
+    canonical_precision,
+    is_algorithm,
+    reverse_precision,
 )
 
 # ((lhs contracting, rhs contracting), (lhs batch, rhs batch))

@@ -20,8 +20,8 @@ _NAMES = {"default": 0, "bfloat16": 0, "fastest": 0, "high": 1, "bfloat16_3x": 1
 class Precision(enum.Enum):
     """How much accuracy products of float32 values keep on hardware that multiplies narrower numbers.
 
-    On CPUs all levels are full precision. ``DEFAULT`` (also ``"default"``, ``"bfloat16"``, ``"fastest"``) is the fastest
-    mode, ``HIGH`` (``"high"``, ``"bfloat16_3x"``, ``"tensorfloat32"``) a middle one, ``HIGHEST`` (``"highest"``,
+    On CPUs all levels are full precision. ``DEFAULT`` (also ``"default"``, ``"bfloat16"``, ``"fastest"``) is the
+    fastest mode, ``HIGH`` (``"high"``, ``"bfloat16_3x"``, ``"tensorfloat32"``) a middle one, ``HIGHEST`` (``"highest"``,
     ``"float32"``) computes with all bits of the operands.
     """
 

@@ -10,8 +10,18 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
-from jax._ground.families import ANY, BITS, BOOL, COMPLEX, FLOAT, INTEGERS, NUMERIC, category, check_category
-from jax._ground.families import zero_derivative
+from jax._ground.families import (
+    ANY,
+    BITS,
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INTEGERS,
+    NUMERIC,
+    category,
+    check_category,
+    zero_derivative,
+)
 from jax._ground.structural import add_tangents, broadcast_in_dim, convert, deflinear, reduce_sum_p
 from jax._language import dims, rules
 from jax._language.avals import ShapedArray, typeof
@@ -313,7 +323,7 @@ def _place_abstract(name: str, x: Any, *, axes: Any, index_dtype: Any) -> Any:
     check_axes(name, x, axes)
     (axis,) = axes
     if dims.is_zero(x.shape[axis]):
-        raise ValueError(f"{name}: axis {axis} of the operand of shape {x.shape} has size zero, so nothing can be found "
+        raise ValueError(f"{name}: axis {axis} of the operand of shape {x.shape} has size zero: nothing can be found "
                          "along it")
     return ShapedArray(reduced_shape(x.shape, axes), index_dtype)
 
