@@ -87,6 +87,15 @@ def test_wrong_results_of_rules(result, error):
         lower(lambda x: prim.bind(x), aval(2))
 
 
+def test_errors_of_rules_name_the_users_line():
+    prim = by_rule("test_raises", lambda ctx, x: 1 / 0)
+    outer = by_rule("test_outer", lower_fun(lambda x: [prim.bind(x)]))
+    with pytest.raises(ZeroDivisionError) as caught:
+        lower(lambda x: outer.bind(x), aval(2))
+    (note,) = caught.value.__notes__
+    assert "test_raises" in note and "test_emission.py" in note
+
+
 def test_platforms_have_rules_of_their_own():
     prim = by_rule("test_platform", lambda ctx, x: [hlo.sine(x)])
     rules.register_lowering(prim, lambda ctx, x: [hlo.cosine(x)], "gpu")

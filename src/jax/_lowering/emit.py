@@ -50,7 +50,11 @@ def emit_with_tokens(ctx: LoweringContext, jaxpr: Jaxpr, consts: Sequence[Any], 
     for var, operand in zip(jaxpr.invars, operands, strict=True):
         env[var] = operand
     body.tokens = tokens
-    body.emit(jaxpr.eqns)
+    try:
+        body.emit(jaxpr.eqns)
+    except Exception as error:
+        _say_where(error, body.eqn)
+        raise
     return [body.read(v) for v in jaxpr.outvars], body.tokens
 
 
@@ -68,7 +72,7 @@ class Body:
     """One block being filled: the values of variables, the constants written so far, the tokens."""
 
     __slots__ = ("module", "scope", "prefix", "platforms", "env", "literals", "tokens", "state",
-                 "traceback", "overrides")
+                 "traceback", "overrides", "eqn")
 
     def __init__(self, module: ModuleContext, scope: Scope, prefix: Any, platforms: tuple[str, ...]) -> None:
         self.module = module
@@ -81,6 +85,7 @@ class Body:
         self.state: MlirState = module.state
         self.traceback: Any = None
         self.overrides = rules.platform_rules(platforms)
+        self.eqn: JaxprEqn | None = None  # the last one that a rule lowered
 
     def read(self, atom: Any) -> Any:
         if type(atom) is Literal:
@@ -159,6 +164,7 @@ class Body:
 
     def _by_rule(self, eqn: JaxprEqn) -> None:
         prim = eqn.primitive
+        self.eqn = eqn
         avals_in = [v.aval for v in eqn.invars]
         avals_out = [v.aval for v in eqn.outvars]
         values = [self.read(v) for v in eqn.invars]
@@ -196,6 +202,13 @@ class Body:
         env = self.env
         for v, out in zip(outvars, outs, strict=True):
             env[v] = out
+
+
+def _say_where(error: Exception, eqn: JaxprEqn | None) -> None:
+    """Adds the user's line to an error of a lowering rule, once."""
+    start = "The error came up when lowering"
+    if eqn is not None and not any(n.startswith(start) for n in getattr(error, "__notes__", ())):
+        error.add_note(f"{start} the operation {eqn.primitive}, made at {source.summarize(eqn.source_info.traceback)}.")
 
 
 def _has_settings(params: dict[str, Any]) -> bool:
