@@ -22,12 +22,16 @@ from .layout import Format, Layout
 
 Array = xla.Array
 ArrayImpl = xla.ArrayImpl
+SingleDeviceSharding = xla.SingleDeviceSharding
 Array.__module__ = "jax"
 
 _delete_buffers = ArrayImpl.delete
 _wait = ArrayImpl.block_until_ready
 _pointer = ArrayImpl.unsafe_buffer_pointer
 _is_ready = ArrayImpl.is_ready
+
+# How many rows of an array are put on the device before the first of them is handed out.
+_ROWS_AT_ONCE = 64
 
 
 def _lazy(path: str, doc: str) -> property:
@@ -133,6 +137,8 @@ class _Placement:
     def device(self: Any) -> Any:
         """The device that holds the array, or its sharding when it is on several."""
         sharding = self._sharding
+        if type(sharding) is SingleDeviceSharding:
+            return sharding._device
         devices = sharding._device_assignment
         return devices[0] if len(devices) == 1 else sharding
 
@@ -231,12 +237,10 @@ class _Life:
     def copy_to_host_async(self: Any) -> None:
         """Starts a transfer to the host, so that a later ``np.asarray`` need not wait."""
         self._check_alive()
-        if "_host_value" in self.__dict__:
-            return
-        if self._sharding.is_fully_replicated:
-            _whole(self)._copy_single_device_array_to_host_async()
-        else:
-            for piece in pieces(self):
+        if type(self._sharding) is SingleDeviceSharding:
+            self._copy_single_device_array_to_host_async()
+        elif "_host_value" not in self.__dict__:
+            for piece in pieces(self)[: 1 if self._sharding.is_fully_replicated else None]:
                 piece._copy_single_device_array_to_host_async()
 
     def __reduce__(self: Any) -> Any:
@@ -249,11 +253,6 @@ def _rebuild(value: np.ndarray, weak_type: bool) -> Any:
 
 
 # --- values ------------------------------------------------------------------------------------------------
-
-
-def _whole(x: Any) -> Any:
-    """An array on one device with all of the value of ``x``, which is replicated."""
-    return pieces(x)[0] if len(x._sharding._device_assignment) > 1 else x
 
 
 def _gather(x: Any) -> np.ndarray:
@@ -273,7 +272,7 @@ def _scalar(x: Any, convert: type) -> Any:
     if x.aval.shape:
         raise TypeError(f"only arrays without dimensions convert to a Python {convert.__name__}; this one has "
                         f"shape {x.aval.shape}. Use .item() for a single element, or index it.")
-    return convert(x._value[()])
+    return convert(x._value)
 
 
 def _rows(x: Any) -> Iterator[Any]:
@@ -285,10 +284,17 @@ def _rows(x: Any) -> Iterator[Any]:
     row_aval = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
     value = x._value
     put, place = xla.batched_device_put, [sharding._device]
-    for i in range(aval.shape[0]):
+    for start in range(0, aval.shape[0], _ROWS_AT_ONCE):
         with transfer.explicit():
-            row = put(row_aval, sharding, [value[i, ...]], place, committed)
-        yield row
+            rows = [put(row_aval, sharding, [row], place, committed)
+                    for row in _row_views(value[start : start + _ROWS_AT_ONCE])]
+        yield from rows
+
+
+def _row_views(value: np.ndarray) -> Iterator[np.ndarray]:
+    if value.ndim > 1:
+        return iter(value)
+    return (value[i, ...] for i in range(len(value)))  # iterating would make scalars
 
 
 @graft_onto(ArrayImpl)
@@ -300,18 +306,19 @@ class _Values:
         """The value as a read-only NumPy array: on CPUs the array's own memory, elsewhere copied once."""
         if self.is_deleted():
             raise RuntimeError(gone_message(self))
+        sharding = self._sharding
+        if type(sharding) is SingleDeviceSharding:
+            # jaxlib keeps what it had to copy.
+            return self._single_device_array_to_np_array_did_copy()[0]
         known = self.__dict__.get("_host_value")
-        if known is not None:
-            return known
-        if self._sharding.is_fully_replicated:
-            value, copied = _whole(self)._single_device_array_to_np_array_did_copy()
-            if not copied:
-                return value  # not kept: it would hold on to the memory after a deletion or donation
-        else:
-            value = _gather(self)
-        value.flags.writeable = False
-        self.__dict__["_host_value"] = value
-        return value
+        if known is None:
+            if sharding.is_fully_replicated:
+                known = pieces(self)[0]._value
+            else:
+                known = _gather(self)
+                known.flags.writeable = False
+            self.__dict__["_host_value"] = known
+        return known
 
     def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         value = self._value
@@ -341,13 +348,14 @@ class _Values:
             if n > 1:
                 raise ValueError(f"the truth value of an array with more than one element (shape {shape}) is "
                                  "ambiguous; use .any() or .all()")
-        return bool(self._value.reshape(())[()])
+        return bool(self._value)
 
     def __index__(self: Any) -> int:
-        if self.aval.shape or self.aval.dtype.kind not in "iub":
+        aval = self.aval
+        if aval.shape or aval.dtype.kind not in "iub":
             raise TypeError("only integer arrays without dimensions can be used as an index; this one is "
                             f"{self.aval.str_short()}")
-        return self._value[()].__index__()
+        return self._value.item().__index__()
 
     def __hash__(self: Any) -> int:
         raise TypeError("unhashable type: 'jax.Array': arrays compare element by element. As a key, use id(x) "

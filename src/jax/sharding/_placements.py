@@ -163,10 +163,17 @@ def _replicated_hlo() -> Any:
 class _SingleDevice:
     """A whole array on one device."""
 
+    is_fully_replicated = property(lambda self: True, doc="One device holds the whole array.")
+    num_devices = property(lambda self: 1, doc="One.")
+
     @property
-    def is_fully_replicated(self: Any) -> bool:
-        """One device holds the whole array."""
-        return True
+    def _device_assignment(self: Any) -> tuple[Any, ...]:
+        return (self._device,)
+
+    @property
+    def device_set(self: Any) -> set[Any]:
+        """The device, in a set."""
+        return {self._device}
 
     def _tiles(self: Any) -> Tiles:
         return (), _ONE
