@@ -9,7 +9,7 @@ from jax import dtypes
 from jax._base.config import include_full_tracebacks_in_locations, traceback_in_locations_limit
 from jax._base.source import named_scope
 from jax._language import rules as language_rules
-from jax._language.avals import ShapedArray
+from jax._language.avals import ShapedArray, register_aval
 from jax._language.effects import Effect, lowerable_effects, ordered_effects
 from jax._language.jaxpr import ClosedJaxpr
 from jax._language.primitive import Primitive
@@ -311,12 +311,33 @@ class Pair(dtypes.ExtendedDType):
     def physical_element_aval(self):
         return (2,), np.dtype(np.uint32)
 
+    def unwrap(self, value):
+        return value.words
 
-PAIR = Pair()
+
+class Pairs:
+    """An array of pairs."""
+
+    dtype = Pair()
+
+    def __init__(self, words):
+        self.words = np.asarray(words, np.uint32)
+
+
+register_aval(Pairs, lambda x: ShapedArray(x.words.shape[:-1], x.dtype))
+
+PAIR = Pairs.dtype
 
 
 def test_types_of_extended_dtypes_are_physical():
     assert "tensor<3x2xui32>" in text(lambda x: x, ShapedArray((3,), PAIR))
+
+
+def test_constants_of_extended_dtypes():
+    small, large = Pairs([[1, 2]]), Pairs(np.ones((100, 2)))
+    lowered = lower(lambda: [small, large])
+    assert "dense<[[1, 2]]> : tensor<1x2xui32>" in lowered.as_text()
+    assert lowered.const_args == [large.words] and lowered.captured == [large]
 
 
 def test_structural_primitives_apply_to_extended_dtypes():

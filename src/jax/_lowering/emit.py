@@ -17,9 +17,10 @@ from jax._language.staging import trace_to_jaxpr
 from jax._lowering import rules
 from jax._lowering.context import LoweringContext, MlirState, ModuleContext, Scope, TokenSet, no_tokens
 from jax._lowering.hlo.shape import broadcast_elementwise, transpose
-from jax._lowering.types import constant_array, constant_op, elements_attr, ir_type
+from jax._lowering.types import constant_array, constant_op, elements_attr, full, ir_constant, ir_type
 
 _render = source.render_names
+_REAL_SCALARS = (int, float, bool)
 
 
 def emit_jaxpr(ctx: LoweringContext, jaxpr: Jaxpr, consts: Sequence[Any], operands: Sequence[Any],
@@ -95,25 +96,20 @@ class Body:
     def literal(self, atom: Literal, aval: Any) -> Any:
         """A literal, of its own type or spread over the shape of ``aval``; equal ones share one operation."""
         val, own = atom.val, atom.aval
-        if aval is not None:
-            shape = aval.shape
-        else:
-            shape = own.shape
-        try:
-            # Zeros of either sign compare equal, so their text tells them apart; complex parts too.
-            key: Any = (val if val and type(val) is not complex else str(val), own.dtype, shape)
-            if type(val) is np.ndarray:
-                key = (val.tobytes(), own.dtype, shape)
-            found = self.literals.get(key)
-        except TypeError:
-            key = found = None
-        if found is None:
+        shape = own.shape if aval is None else aval.shape
+        cls = type(val)
+        # Zeros of either sign compare equal, so their text tells them apart.
+        key: Any = (val if val else str(val), own.dtype, shape) if cls in _REAL_SCALARS else None
+        if key is None:
             array = constant_array(val, own)
-            if array.shape != shape:
-                array = np.broadcast_to(array, shape)
-            found = constant_op(elements_attr(array))
-            if key is not None:
-                self.literals[key] = found
+            key = (array.tobytes(), own.dtype, shape)
+        found = self.literals.get(key)
+        if found is None:
+            if isinstance(own.dtype, np.dtype):
+                found = full(val, shape, own.dtype)
+            else:
+                found = ir_constant(val, own)
+            self.literals[key] = found
         return found
 
     def emit(self, eqns: Sequence[JaxprEqn]) -> None:
@@ -189,9 +185,12 @@ class Body:
         self._bind(eqn, outs)
 
     def _bind(self, eqn: JaxprEqn, outs: Any) -> None:
+        outvars = eqn.outvars
+        if type(outs) is list and len(outs) == len(outvars) == 1:
+            self.env[outvars[0]] = outs[0]
+            return
         if isinstance(outs, _jaxlib.ir.Value):
             outs = (outs,)
-        outvars = eqn.outvars
         try:
             count = len(outs)
         except TypeError:

@@ -26,6 +26,7 @@ from jax._lowering.emit import emit_with_tokens
 from jax._lowering.passes import run_passes
 from jax._lowering.subprograms import build_function
 from jax._lowering.types import bool_attr, i32_attr, ir_type, string_attr, tensor_type
+from jax.dtypes import ExtendedDType
 
 
 class LoweredModule:
@@ -36,7 +37,8 @@ class LoweredModule:
 
     Attributes:
       module: the MLIR module. :meth:`release` returns its context to the pool.
-      const_args: values of the closed-over arrays, in argument order.
+      captured: the large closed-over arrays.
+      const_args: the arrays that carry them, in argument order.
       kept_var_idx: positions of the program's arguments that ``main`` takes.
       donated: for each argument of ``main`` whether its buffer may be reused.
       unused_donations: avals of donated arguments whose buffers fit no result.
@@ -44,8 +46,8 @@ class LoweredModule:
       host_callbacks, keepalives: objects that must live as long as the executable.
     """
 
-    __slots__ = ("module", "state", "name", "platforms", "const_args", "const_avals", "kept_var_idx", "donated",
-                 "unused_donations", "ordered_effects", "unordered_effects", "host_callbacks", "keepalives",
+    __slots__ = ("module", "state", "name", "platforms", "captured", "const_args", "const_avals", "kept_var_idx",
+                 "donated", "unused_donations", "ordered_effects", "unordered_effects", "host_callbacks", "keepalives",
                  "debug_info", "in_avals", "out_avals", "_text")
 
     def __init__(self, mod: ModuleContext, closed: ClosedJaxpr, in_avals: Sequence[Any]) -> None:
@@ -58,6 +60,7 @@ class LoweredModule:
         self.out_avals = closed.out_avals
         self.host_callbacks = mod.host_callbacks
         self.keepalives = mod.keepalives
+        self.captured: list[Any] = []
         self.const_args: list[Any] = []
         self.const_avals: list[Any] = []
         self.kept_var_idx: tuple[int, ...] = ()
@@ -164,7 +167,8 @@ def _plan_arguments(lowered: LoweredModule, program: ClosedJaxpr, donated: Seque
     lowered.ordered_effects = sorted(ordered, key=str)
     lowered.unordered_effects = sorted((e for e in jaxpr.effects if e not in ordered), key=str)
     captured = captured_consts(program)
-    lowered.const_args = [value for value, _ in captured]
+    lowered.captured = [value for value, _ in captured]
+    lowered.const_args = [v.dtype.unwrap(v) if isinstance(v.dtype, ExtendedDType) else v for v in lowered.captured]
     lowered.const_avals = [aval for _, aval in captured]
     if keep_unused:
         kept = range(len(jaxpr.invars))
@@ -181,7 +185,7 @@ def _plan_arguments(lowered: LoweredModule, program: ClosedJaxpr, donated: Seque
 def _build_main(lowered: LoweredModule, mod: ModuleContext, program: ClosedJaxpr, arg_names: Sequence[str] | None,
                 result_names: Sequence[str] | None, arg_attrs: Sequence[dict[str, Any]] | None) -> None:
     jaxpr, kept = program.jaxpr, lowered.kept_var_idx
-    effects, captured = lowered.ordered_effects, lowered.const_args
+    effects, captured = lowered.ordered_effects, lowered.captured
     flag = tensor_type((0,), bool)
     in_types = [flag] * len(effects) + [ir_type(a) for a in lowered.const_avals]
     in_types += [ir_type(jaxpr.invars[i].aval) for i in kept]

@@ -197,11 +197,10 @@ def constant_array(value: Any, aval: Any = None) -> np.ndarray[Any, Any]:
 def ir_constant(value: Any, aval: Any = None) -> Any:
     """A constant of the program. Its type is ``aval`` or that of ``value``; a scalar fills the shape of ``aval``."""
     array = constant_array(value, aval)
-    if aval is not None:
-        shape = physical_aval(aval).shape
-        if array.shape != shape:
-            array = np.broadcast_to(array, shape)
-    return constant_op(elements_attr(array))
+    shape = array.shape if aval is None else physical_aval(aval).shape
+    if not array.shape:
+        return full(array, shape, array.dtype)
+    return constant_op(elements_attr(array if array.shape == shape else np.broadcast_to(array, shape)))
 
 
 def constant_op(attr: Any) -> Any:
@@ -210,9 +209,17 @@ def constant_op(attr: Any) -> Any:
 
 def scalar_constant(value: Any, dtype: Any) -> Any:
     """A rank-0 constant of exactly ``dtype``."""
-    return constant_op(elements_attr(np.asarray(value, dtype)))
+    return full(value, (), dtype)
 
 
 def full(value: Any, shape: Sequence[int], dtype: Any) -> Any:
     """A tensor filled with one value."""
-    return constant_op(elements_attr(np.broadcast_to(np.asarray(value, dtype), shape)))
+    # Zeros of either sign are equal, and so are complex numbers with them: their text tells them apart.
+    plain = type(value) in (int, float, bool)
+    key = (value if plain and value else str(value) if plain else np.asarray(value, dtype).tobytes(), dtype, *shape)
+    attrs = _active.state.attrs
+    found = attrs.get(key)
+    if found is None:
+        attr = elements_attr(np.broadcast_to(np.asarray(value, dtype), shape))
+        found = attrs[key] = ((attr.type,), {"value": attr})
+    return _jaxlib.ir.Operation.create("stablehlo.constant", found[0], (), found[1]).result
