@@ -202,11 +202,10 @@ class _Life:
         Raises:
           RuntimeError: when the array has been deleted or donated.
         """
-        if self.is_deleted():
-            raise RuntimeError(gone_message(self))
         try:
             _wait(self)
         except xla.JaxRuntimeError as error:
+            self._check_alive()
             better = memory.explained(error, self._sharding._addressable_device_assignment[0])
             if better is error:
                 raise
@@ -276,7 +275,10 @@ def _scalar(x: Any, convert: type) -> Any:
 
 
 def _rows(x: Any) -> Iterator[Any]:
-    """The sub-arrays along the first dimension, taken from the host value: no program runs per row."""
+    """The sub-arrays along the first dimension, taken from the host value.
+
+    A compiled program that unstacks would take half the time per row, after a hundred times that for compiling it.
+    """
     aval, sharding, committed = x.aval, x._sharding, x._committed
     if len(sharding._device_assignment) > 1:
         sharding = backend.device_sharding(sharding._addressable_device_assignment[0])

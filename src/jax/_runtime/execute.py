@@ -94,6 +94,8 @@ class Executable:
         Raises:
           RuntimeError: when an argument has been deleted or donated.
         """
+        if config.no_execution.value:
+            raise RuntimeError(f"jax_no_execution forbids to run {self.name or 'a program'} here")
         if committed is None:
             committed = any(type(x) is ArrayImpl and x._committed for x in args)
         inputs = self.prepare(args)
@@ -247,8 +249,3 @@ def block_until_ready(arrays: Sequence[Any]) -> None:
             wait = getattr(x, "block_until_ready", None)
             if wait is not None:
                 wait()
-
-
-def no_execution_requested() -> bool:
-    """Whether ``jax_no_execution`` forbids running programs in this thread."""
-    return bool(config.no_execution.value)

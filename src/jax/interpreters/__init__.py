@@ -1,0 +1,1 @@
+"""Views on the rule tables and machinery of transformations, for libraries that extend JAX."""

@@ -1,0 +1,196 @@
+"""Differentiation: the tables of jvp and transpose rules, and helpers that fill them.
+
+The tables are the ones that the library itself uses; entries made here take effect everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jax._api.custom_calls import custom_vjp_tangent_p as custom_lin_p
+from jax._ground import structural
+from jax._ground.structural import add_any_p as add_jaxvals_p
+from jax._ground.structural import add_tangents as add_tangents
+from jax._ground.structural import instantiate_zeros as instantiate_zeros
+from jax._ground.structural import zeros_of as zeros_like_aval
+from jax._language.avals import typeof
+from jax._language.rules import primitive_jvps as primitive_jvps
+from jax._language.rules import primitive_linearizations as primitive_linearizations
+from jax._language.rules import primitive_transposes as primitive_transposes
+from jax._language.zeros import SymbolicZero as SymbolicZero
+from jax._language.zeros import UndefinedPrimal as UndefinedPrimal
+from jax._language.zeros import Zero as Zero
+from jax._language.zeros import is_undefined_primal as is_undefined_primal
+from jax._transforms import transpose as _transpose
+from jax._transforms.jvp import JVPTrace as JVPTrace
+from jax._transforms.jvp import JVPTracer as JVPTracer
+from jax._transforms.jvp import jvp_jaxpr as jvp_jaxpr
+from jax._transforms.linearize import LinearizeTrace as LinearizeTrace
+from jax._transforms.transpose import backward_pass as _backward_pass
+
+Rule = Callable[..., Any]
+add_jaxvals = add_tangents
+
+
+def backward_pass(jaxpr: Any, transform_stack: Any, consts: Sequence[Any], primals_in: Sequence[Any],
+                  cotangents_in: Sequence[Any], return_logs: bool = False) -> list[Any]:
+    """Cotangents of the arguments given as :class:`UndefinedPrimal`, for cotangents of a linear jaxpr's outputs."""
+    if return_logs:
+        raise NotImplementedError("backward_pass: return_logs is not supported; leave it out")
+    return _backward_pass(jaxpr, consts, primals_in, cotangents_in)
+
+
+def closed_backward_pass(jaxpr: Any, transform_stack: Any, primals_in: Sequence[Any], cotangents_in: Sequence[Any],
+                         ) -> list[Any]:
+    """:func:`backward_pass` of a closed jaxpr."""
+    return _backward_pass(jaxpr.jaxpr, jaxpr.consts, primals_in, cotangents_in)
+
+
+def zeros_like_jaxval(val: Any) -> Any:
+    """An array of zeros like a value."""
+    return zeros_like_aval(typeof(val))
+
+
+# --- filling the tables ---------------------------------------------------------------------------------------------
+
+def standard_jvp(jvprules: Sequence[Rule | None], primitive: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+    """A jvp as the sum over arguments of ``rule(tangent, *primals, **params)``."""
+    out = primitive.bind(*primals, **params)
+    parts = [rule(t, *primals, **params) for rule, t in zip(jvprules, tangents, strict=True)
+             if rule is not None and type(t) is not Zero]
+    return out, _sum(parts, out)
+
+
+def standard_jvp2(jvprules: Sequence[Rule | None], primitive: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+    """Like :func:`standard_jvp` with rules ``rule(tangent, output, *primals, **params)``."""
+    out = primitive.bind(*primals, **params)
+    parts = [rule(t, out, *primals, **params) for rule, t in zip(jvprules, tangents, strict=True)
+             if rule is not None and type(t) is not Zero]
+    return out, _sum(parts, out)
+
+
+def _sum(parts: list[Any], out: Any) -> Any:
+    total: Any = Zero.from_primal_value(out)
+    for p in parts:
+        total = add_tangents(total, p)
+    return total
+
+
+def defjvp(primitive: Any, *jvprules: Rule | None) -> None:
+    """Sets the jvp of a primitive with one result: one rule ``(tangent, *primals, **params)`` per argument."""
+    if primitive.multiple_results:
+        raise TypeError(f"{primitive} has several results; put its rule in primitive_jvps")
+    primitive_jvps[primitive] = lambda ps, ts, **params: standard_jvp(jvprules, primitive, ps, ts, **params)
+
+
+def defjvp2(primitive: Any, *jvprules: Rule | None) -> None:
+    """Like :func:`defjvp` with rules ``(tangent, output, *primals, **params)``."""
+    primitive_jvps[primitive] = lambda ps, ts, **params: standard_jvp2(jvprules, primitive, ps, ts, **params)
+
+
+def zero_jvp(primitive: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+    """The jvp of a primitive whose derivative is zero."""
+    out = primitive.bind(*primals, **params)
+    if primitive.multiple_results:
+        return out, [Zero.from_primal_value(o) for o in out]
+    return out, Zero.from_primal_value(out)
+
+
+def defjvp_zero(primitive: Any) -> None:
+    """Sets the derivative of a primitive to zero."""
+    primitive_jvps[primitive] = lambda ps, ts, **params: zero_jvp(primitive, ps, ts, **params)
+
+
+def linear_jvp(primitive: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+    """The jvp of a primitive that is linear in all of its arguments together."""
+    out = primitive.bind(*primals, **params)
+    if all(type(t) is Zero for t in tangents):
+        if primitive.multiple_results:
+            return out, [Zero.from_primal_value(o) for o in out]
+        return out, Zero.from_primal_value(out)
+    return out, primitive.bind(*map(instantiate_zeros, tangents), **params)
+
+
+def deflinear(primitive: Any, transpose_rule: Rule) -> None:
+    """A linear primitive: ``transpose_rule(cotangent, **params)`` returns a list of cotangents."""
+    primitive_jvps[primitive] = lambda ps, ts, **params: linear_jvp(primitive, ps, ts, **params)
+    primitive_transposes[primitive] = lambda ct, *args, **params: linear_transpose(transpose_rule, ct, *args, **params)
+
+
+def deflinear2(primitive: Any, transpose_rule: Rule) -> None:
+    """A linear primitive: ``transpose_rule(cotangent, *args, **params)`` returns a list of cotangents."""
+    structural.deflinear(primitive, transpose_rule)
+
+
+def linear_transpose(transpose_rule: Rule, cotangent: Any, *args: Any, **kwargs: Any) -> Any:
+    if type(cotangent) is Zero:
+        return [Zero(x.aval) if is_undefined_primal(x) else None for x in args]
+    return transpose_rule(cotangent, **kwargs)
+
+
+def linear_transpose2(transpose_rule: Rule, cotangent: Any, *args: Any, **kwargs: Any) -> Any:
+    if type(cotangent) is Zero:
+        return [Zero(x.aval) if is_undefined_primal(x) else None for x in args]
+    return transpose_rule(cotangent, *args, **kwargs)
+
+
+def defbilinear(prim: Any, lhs_rule: Rule, rhs_rule: Rule) -> None:
+    """A primitive linear in each of two arguments; rules ``(cotangent, x, y, **params)`` for either."""
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        (x, y), (tx, ty) = primals, tangents
+        out = prim.bind(x, y, **params)
+        parts = []
+        if type(tx) is not Zero:
+            parts.append(prim.bind(tx, y, **params))
+        if type(ty) is not Zero:
+            parts.append(prim.bind(x, ty, **params))
+        return out, _sum(parts, out)
+    primitive_jvps[prim] = jvp
+    primitive_transposes[prim] = \
+        lambda ct, x, y, **params: bilinear_transpose(lhs_rule, rhs_rule, ct, x, y, **params)
+
+
+def bilinear_transpose(lhs_rule: Rule, rhs_rule: Rule, cotangent: Any, x: Any, y: Any, **kwargs: Any) -> Any:
+    if is_undefined_primal(x) == is_undefined_primal(y):
+        raise NotImplementedError("the function is not linear: exactly one factor of a product may be linear")
+    if type(cotangent) is Zero:
+        return [Zero(x.aval), None] if is_undefined_primal(x) else [None, Zero(y.aval)]
+    if is_undefined_primal(x):
+        return [lhs_rule(cotangent, x, y, **kwargs), None]
+    return [None, rhs_rule(cotangent, x, y, **kwargs)]
+
+
+def get_primitive_transpose(p: Any) -> Rule:
+    """The transpose rule of a primitive.
+
+    Raises:
+      NotImplementedError: it has none.
+    """
+    rule = primitive_transposes.get(p)
+    if rule is None:
+        raise NotImplementedError(f"the primitive {p} has no transpose rule")
+    return rule
+
+
+def replace_float0s(primal: Any, tangent: Any) -> Any:
+    """Zeros of the primal's dtype in place of a ``float0`` tangent."""
+    aval = typeof(primal)
+    return zeros_like_aval(aval) if aval.to_tangent_aval().dtype != aval.dtype else tangent
+
+
+def recast_to_float0(primal: Any, tangent: Any) -> Any:
+    """A symbolic ``float0`` zero where the primal has no tangents."""
+    aval = typeof(primal).to_tangent_aval()
+    return Zero(aval) if aval.dtype != typeof(primal).dtype else tangent
+
+
+not_linear = _transpose.not_linear
+__all__ = [
+    "JVPTrace", "JVPTracer", "LinearizeTrace", "SymbolicZero", "UndefinedPrimal", "Zero", "add_jaxvals",
+    "add_jaxvals_p", "add_tangents", "backward_pass", "bilinear_transpose", "closed_backward_pass", "custom_lin_p",
+    "defbilinear", "defjvp", "defjvp2", "defjvp_zero", "deflinear", "deflinear2", "get_primitive_transpose",
+    "instantiate_zeros", "is_undefined_primal", "jvp_jaxpr", "linear_jvp", "linear_transpose", "linear_transpose2",
+    "primitive_jvps", "primitive_linearizations", "primitive_transposes", "recast_to_float0", "replace_float0s",
+    "standard_jvp", "standard_jvp2", "zero_jvp", "zeros_like_aval", "zeros_like_jaxval",
+]
