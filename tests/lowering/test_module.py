@@ -92,7 +92,7 @@ def test_messages_know_the_arguments():
     closed = close(lambda x: sin_p.bind(x), aval(2))
     named = ClosedJaxpr(closed.jaxpr.replace(debug_info=DebugInfo("jit", "f at file.py:1", ("x",))), ())
     lowered = lower_jaxpr_to_module(named, "f", ("cpu",))
-    assert lowered.has_arg_names() and lowered.arg_name(0) == "x"
+    assert lowered.arg_names == ("x",)
 
 
 # --- passes --------------------------------------------------------------------------------------------------------

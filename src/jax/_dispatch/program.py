@@ -16,7 +16,7 @@ from jax._base._jaxlib import JaxRuntimeError, trace_context_names, xla
 from jax._base.caching import trace_context, weak_cache
 from jax._dispatch import checks
 from jax._language.jaxpr import ClosedJaxpr
-from jax._lowering.module import LoweredModule, lower_jaxpr_to_module
+from jax._lowering.module import LoweredModule, argument_names, lower_jaxpr_to_module
 from jax._runtime import backend
 from jax._runtime.compile import compile_module
 from jax._runtime.execute import Executable
@@ -110,10 +110,8 @@ def lower_program(jaxpr: ClosedJaxpr, name: str, *, platforms: Sequence[str], do
                   keep_unused: bool = False, result_names: Sequence[str] | None = None) -> LoweredModule:
     """Lowers ``jaxpr``, with names of arguments and under the logging and dumping options."""
     begin = time.perf_counter()
-    info = jaxpr.jaxpr.debug_info
-    arg_names = [info.arg_name(i) for i in range(len(jaxpr.jaxpr.invars))] if info.arg_names is not None else None
     lowered = lower_jaxpr_to_module(jaxpr, name, platforms, donated=donated or None, keep_unused=keep_unused,
-                                    arg_names=arg_names, result_names=result_names)
+                                    arg_names=argument_names(jaxpr.jaxpr.debug_info), result_names=result_names)
     log_step("lowered %s in %.4f s", name, time.perf_counter() - begin)
     limit = config.captured_constants_warn_bytes.value
     if lowered.const_args and 0 <= limit < sum(x.nbytes for x in lowered.const_args):
@@ -136,12 +134,11 @@ def compile_lowered(lowered: LoweredModule, device: Any = None,
         raise _located(error, lowered) from error
     first = len(lowered.ordered_effects) + len(lowered.const_args)
     donated = [p for p, d in zip(lowered.kept_var_idx, lowered.donated[first:], strict=True) if d]
-    names = [lowered.arg_name(i) for i in range(len(lowered.in_avals))] if lowered.has_arg_names() else None
     return Executable(
         loaded, in_avals=lowered.in_avals, out_avals=lowered.out_avals, kept=lowered.kept_var_idx,
         consts=lowered.const_args, donated=donated, ordered_effects=lowered.ordered_effects,
-        has_unordered_effects=bool(lowered.unordered_effects), keepalive=lowered.keepalives or None, arg_names=names,
-        name=lowered.name)
+        has_unordered_effects=bool(lowered.unordered_effects), keepalive=lowered.keepalives or None,
+        arg_names=lowered.arg_names, name=lowered.name)
 
 
 def _warn_donations(lowered: LoweredModule) -> None:

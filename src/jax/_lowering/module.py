@@ -84,12 +84,10 @@ class LoweredModule:
         self.module.operation.write_bytecode(file=out)
         return out.getvalue()
 
-    def has_arg_names(self) -> bool:
-        return self.debug_info.arg_names is not None
-
-    def arg_name(self, i: int) -> str:
-        """How the user knows argument ``i``."""
-        return self.debug_info.arg_name(i)
+    @property
+    def arg_names(self) -> tuple[str, ...] | None:
+        """How the user knows the program's arguments, if that was recorded."""
+        return argument_names(self.debug_info)
 
     def _check_held(self) -> None:
         if self.module is None:
@@ -147,6 +145,12 @@ def lower_jaxpr_to_module(
         if config.enable_checks.value:
             mod.module.operation.verify()
     return lowered
+
+
+def argument_names(info: Any) -> tuple[str, ...] | None:
+    """The names in a jaxpr's debug info, which are made when first asked for."""
+    names = info.arg_names
+    return names() if callable(names) else names
 
 
 def _symbol(name: str) -> str:
