@@ -1,0 +1,447 @@
+"""Collectives: communication along a named axis.
+
+The axis is bound by ``jax.vmap(..., axis_name=...)`` (and later by ``pmap`` and ``shard_map``). Under ``vmap`` a
+collective becomes an array operation along the mapped axis; what is not mapped away has no meaning on one device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jax._ground.structural import broadcast_to_axis, deflinear, move_axis, sum_axes
+from jax._language import rules
+from jax._language.avals import ShapedArray, typeof
+from jax._language.axes import axis_size as _axis_size
+from jax._language.effects import NamedAxisEffect
+from jax._language.primitive import Primitive
+from jax._lowering.rules import register_lowering
+from jax._transforms.batch import AxisData, match_axis
+from jax.lax._arithmetic import div, mul
+from jax.lax._gather import GatherScatterMode
+from jax.lax._reduce import reduce_max_p, reduce_min_p
+from jax.lax._shape import reshape
+from jax.tree_util import tree_leaves, tree_map
+
+AxisName = Any
+
+
+def _names(axis_name: AxisName) -> tuple[Any, ...]:
+    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+
+
+def _no_groups(groups: Any, api: str) -> None:
+    if groups is not None:
+        raise NotImplementedError(f"{api}: axis_index_groups is not supported under vmap; split the axis with a reshape "
+                                  "and nested vmaps instead")
+
+
+def _lower_unbound(ctx: Any, *args: Any, **params: Any) -> Any:
+    names = params.get("axes") or params.get("axis_name")
+    raise NotImplementedError(
+        f"{ctx.primitive} over the axis {names} is left in a program for one device. Axes are bound by jax.vmap with "
+        "axis_name; programs over several devices are not supported yet.")
+
+
+def _collective(name: str, abstract: Callable[..., Any], batch: Callable[..., Any]) -> Primitive:
+    """A primitive over named axes: its types, and what it is when its axis is the mapped one."""
+    prim = Primitive(name)
+
+    def typed(*avals: Any, **params: Any) -> Any:
+        names = params.get("axes", params.get("axis_name"))
+        effects = frozenset(NamedAxisEffect(n) for n in _names(names) if not isinstance(n, int))
+        return abstract(*avals, **params), effects
+    prim.def_effectful_abstract_eval(typed)
+    register_lowering(prim, _lower_unbound)
+    rules.fancy_primitive_batchers[prim] = batch
+    return prim
+
+
+def _pass_batch(prim: Primitive, axis: AxisData, args: Any, dims: Any, params: dict[str, Any]) -> Any:
+    """Another axis is mapped: the collective acts on the batch as on one example, with the axis in front."""
+    (x,), (d,) = args, dims
+    return prim.bind(x, **params), d
+
+
+# --- psum, pmax, pmin -----------------------------------------------------------------------------------------------
+
+def _reduction(name: str, over_axes: Callable[[Any, tuple[int, ...]], Any], unmapped: Callable[[Any, Any], Any],
+               ) -> Primitive:
+    def abstract(x: Any, *, axes: Any, axis_index_groups: Any) -> Any:
+        _no_groups(axis_index_groups, name)
+        positional = [a for a in axes if isinstance(a, int)]
+        return x.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in positional))
+
+    def batch(axis: AxisData, args: Any, dims: Any, *, axes: Any, axis_index_groups: Any) -> Any:
+        (x,), (d,) = args, dims
+        positional = tuple(a for a in axes if isinstance(a, int))
+        named = tuple(a for a in axes if not isinstance(a, int))
+        rest = tuple(a for a in named if a != axis.name)
+        if len(rest) == len(named):  # not this axis
+            shifted = tuple(a + (d is not None and a >= d) for a in positional)
+            out = prim.bind(x, axes=(*rest, *shifted), axis_index_groups=axis_index_groups)
+            return out, None if d is None else d - sum(a < d for a in shifted)
+        if d is None:
+            x = unmapped(x, axis.size)
+            x = over_axes(x, positional) if positional else x
+        else:
+            x = over_axes(x, tuple(sorted((d, *(a + (a >= d) for a in positional)))))
+        return (prim.bind(x, axes=rest, axis_index_groups=axis_index_groups) if rest else x), None
+    prim = _collective(name, abstract, batch)
+    return prim
+
+
+psum_p = _reduction("psum", sum_axes, lambda x, n: mul(x, _like(x, n)))
+pmax_p = _reduction("pmax", lambda x, axes: reduce_max_p.bind(x, axes=axes, out_sharding=None), lambda x, n: x)
+pmin_p = _reduction("pmin", lambda x, axes: reduce_min_p.bind(x, axes=axes, out_sharding=None), lambda x, n: x)
+deflinear(psum_p, lambda ct, x, axes, axis_index_groups: [_psum_transpose(ct, x, axes, axis_index_groups)])
+
+
+def _like(x: Any, n: int) -> Any:
+    return np.array(n, typeof(x).dtype)
+
+
+def _psum_transpose(ct: Any, x: Any, axes: Any, groups: Any) -> Any:
+    named = tuple(a for a in axes if not isinstance(a, int))
+    for a in sorted(a for a in axes if isinstance(a, int)):
+        ct = broadcast_to_axis(ct, x.aval.shape[a], a)
+    return psum_p.bind(ct, axes=named, axis_index_groups=groups) if named else ct
+
+
+def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The sum of a tree of arrays over a named axis (or several). Python numbers are multiplied by the axis's size.
+
+    Raises:
+      NameError: the axis is not bound here.
+    """
+    names = _names(axis_name)
+    _no_groups(axis_index_groups, "psum")
+    named = tuple(a for a in names if not isinstance(a, int))
+    size = _axis_size(named)
+    leaves = tree_leaves(x)
+    if leaves and all(type(leaf) in (int, float, complex, bool) for leaf in leaves) and len(named) == len(names):
+        return tree_map(lambda leaf: leaf * size, x)
+    return tree_map(lambda leaf: psum_p.bind(_number(leaf), axes=names, axis_index_groups=None), x)
+
+
+def _number(x: Any) -> Any:
+    """Booleans are counted as integers."""
+    aval = typeof(x)
+    if aval.dtype == np.bool_:
+        from jax.lax._conversion import convert_element_type  # only booleans are converted
+        return convert_element_type(x, np.dtype("int32"))
+    return x
+
+
+def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The mean of a tree of arrays over a named axis (or several)."""
+    _no_groups(axis_index_groups, "pmean")
+    n = _axis_size(tuple(a for a in _names(axis_name) if not isinstance(a, int)))
+
+    def mean(leaf: Any) -> Any:
+        if type(leaf) in (int, float, complex):
+            return leaf
+        total = psum(leaf, axis_name)
+        dtype = typeof(total).dtype
+        if np.issubdtype(dtype, np.integer):
+            from jax.lax._conversion import convert_element_type  # only integers are converted
+            total = convert_element_type(total, np.dtype("float32"))
+        return div(total, _like(total, n))
+    return tree_map(mean, x)
+
+
+def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The maximum of a tree of arrays over a named axis (or several)."""
+    return _extremum(pmax_p, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
+    """The minimum of a tree of arrays over a named axis (or several)."""
+    return _extremum(pmin_p, x, axis_name, axis_index_groups)
+
+
+def _extremum(prim: Primitive, x: Any, axis_name: AxisName, groups: Any) -> Any:
+    _no_groups(groups, prim.name)
+    names = _names(axis_name)
+    _axis_size(tuple(a for a in names if not isinstance(a, int)))
+    return tree_map(lambda leaf: prim.bind(leaf, axes=names, axis_index_groups=None), x)
+
+
+# --- axis_index, axis_size ------------------------------------------------------------------------------------------
+
+def _index_batch(axis: AxisData, args: Any, dims: Any, *, axis_name: Any) -> Any:
+    from jax.lax._creation import iota  # keeps creation out of what other collectives need
+    return iota(np.dtype("int32"), axis.size), 0
+
+
+axis_index_p = _collective("axis_index", lambda *, axis_name: ShapedArray((), np.dtype("int32")), _index_batch)
+
+
+def axis_index(axis_name: AxisName) -> Any:
+    """The position along a named axis, an int32; for several axes, the position in row-major order."""
+    names = _names(axis_name)
+    _axis_size(names)
+    total = axis_index_p.bind(axis_name=names[0])
+    for name in names[1:]:
+        total = total * _axis_size(name) + axis_index_p.bind(axis_name=name)
+    return total
+
+
+def axis_size(axis_name: AxisName) -> int:
+    """The size of a named axis, or the product of the sizes of several: a Python int."""
+    return _axis_size(axis_name)
+
+
+# --- all_gather -----------------------------------------------------------------------------------------------------
+
+def _gather_abstract(x: Any, *, all_gather_dimension: int, axis_name: Any, axis_index_groups: Any, axis_size: int,
+                     tiled: bool) -> Any:
+    shape = list(x.shape)
+    if tiled:
+        shape[all_gather_dimension] *= axis_size
+    else:
+        shape.insert(all_gather_dimension, axis_size)
+    return x.update(shape=tuple(shape))
+
+
+def _gather_batch(axis: AxisData, args: Any, dims: Any, *, all_gather_dimension: int, axis_name: Any,
+                  axis_index_groups: Any, axis_size: int, tiled: bool) -> Any:
+    (x,), (d,) = args, dims
+    at = all_gather_dimension
+    if axis.name not in axis_name:
+        x = move_axis(x, d, 0)
+        return all_gather_p.bind(x, all_gather_dimension=at + 1, axis_name=axis_name, axis_size=axis_size,
+                                 axis_index_groups=axis_index_groups, tiled=tiled), 0
+    if len(axis_name) > 1:
+        raise NotImplementedError("all_gather over several axes under vmap: gather over one axis after another")
+    x = match_axis(axis.size, d, at, x)
+    if tiled:
+        shape = typeof(x).shape
+        x = reshape(x, (*shape[:at], shape[at] * shape[at + 1], *shape[at + 2:]))
+    return x, None
+
+
+all_gather_p = _collective("all_gather", _gather_abstract, _gather_batch)
+deflinear(all_gather_p, lambda ct, x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled: [
+    reduce_scatter_p.bind(ct, axis_name=axis_name, scatter_dimension=all_gather_dimension,
+                          axis_index_groups=axis_index_groups, axis_size=axis_size, tiled=tiled)])
+
+
+def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False,
+               to: Any = None) -> Any:
+    """All values along a named axis, stacked at a new ``axis`` (or with ``tiled`` joined along it)."""
+    _no_groups(axis_index_groups, "all_gather")
+    if to is not None:
+        raise NotImplementedError("all_gather: the option to needs a mesh; leave it out")
+    names, n = _names(axis_name), _axis_size(axis_name)
+
+    def gather(leaf: Any) -> Any:
+        ndim = typeof(leaf).ndim
+        at = axis % (ndim + (not tiled)) if ndim + (not tiled) else axis
+        return all_gather_p.bind(leaf, all_gather_dimension=at, axis_name=names, axis_index_groups=None, axis_size=n,
+                                 tiled=tiled)
+    return tree_map(gather, x)
+
+
+# --- psum_scatter ---------------------------------------------------------------------------------------------------
+
+def _scatter_abstract(x: Any, *, axis_name: Any, scatter_dimension: int, axis_index_groups: Any, axis_size: int,
+                      tiled: bool) -> Any:
+    shape = list(x.shape)
+    if tiled:
+        if shape[scatter_dimension] % axis_size:
+            raise ValueError(f"psum_scatter: axis {scatter_dimension} of {x.shape} is not a multiple of the size "
+                             f"{axis_size} of the named axis")
+        shape[scatter_dimension] //= axis_size
+    else:
+        if shape[scatter_dimension] != axis_size:
+            raise ValueError(f"psum_scatter: axis {scatter_dimension} of {x.shape} must have the size {axis_size} of the "
+                             "named axis, or use tiled=True")
+        del shape[scatter_dimension]
+    return x.update(shape=tuple(shape))
+
+
+def _scatter_batch(axis: AxisData, args: Any, dims: Any, *, axis_name: Any, scatter_dimension: int,
+                   axis_index_groups: Any, axis_size: int, tiled: bool) -> Any:
+    (x,), (d,) = args, dims
+    at = scatter_dimension
+    if axis.name not in axis_name:
+        x = move_axis(x, d, 0)
+        return reduce_scatter_p.bind(x, axis_name=axis_name, scatter_dimension=at + 1, axis_size=axis_size,
+                                     axis_index_groups=axis_index_groups, tiled=tiled), 0
+    x = mul(x, _like(x, axis.size)) if d is None else sum_axes(x, (d,))
+    if tiled:
+        shape = typeof(x).shape
+        x = reshape(x, (*shape[:at], axis_size, shape[at] // axis_size, *shape[at + 1:]))
+    return x, at
+
+
+reduce_scatter_p = _collective("reduce_scatter", _scatter_abstract, _scatter_batch)
+deflinear(reduce_scatter_p, lambda ct, x, *, axis_name, scatter_dimension, axis_index_groups, axis_size, tiled: [
+    all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, axis_name=axis_name,
+                      axis_index_groups=axis_index_groups, axis_size=axis_size, tiled=tiled)])
+
+
+def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups: Any = None,
+                 tiled: bool = False) -> Any:
+    """The sum over a named axis, of which each position keeps its slice along ``scatter_dimension``."""
+    _no_groups(axis_index_groups, "psum_scatter")
+    names, n = _names(axis_name), _axis_size(axis_name)
+    return tree_map(lambda leaf: reduce_scatter_p.bind(
+        leaf, axis_name=names, scatter_dimension=scatter_dimension % typeof(leaf).ndim, axis_index_groups=None,
+        axis_size=n, tiled=tiled), x)
+
+
+# --- ppermute and kin -----------------------------------------------------------------------------------------------
+
+def _permute_batch(axis: AxisData, args: Any, dims: Any, *, axis_name: Any, perm: Any) -> Any:
+    (x,), (d,) = args, dims
+    if axis.name not in axis_name:
+        return ppermute_p.bind(x, axis_name=axis_name, perm=perm), d
+    source = np.full(axis.size, -1)
+    for src, dst in perm:
+        source[dst] = src
+    x = match_axis(axis.size, d, 0, x)
+    from jax.lax._gather import GatherDimensionNumbers, gather  # gathers are heavy and only permutations need them
+    shape = typeof(x).shape
+    numbers = GatherDimensionNumbers(offset_dims=tuple(range(1, len(shape))), collapsed_slice_dims=(0,),
+                                     start_index_map=(0,))
+    # Positions nothing is sent to receive zeros: their index is out of bounds.
+    index = np.where(source < 0, axis.size, source).astype(np.int32)[:, None]
+    return gather(x, index, numbers, (1, *shape[1:]), mode=GatherScatterMode.FILL_OR_DROP, fill_value=0), 0
+
+
+ppermute_p = _collective("ppermute", lambda x, *, axis_name, perm: x, _permute_batch)
+deflinear(ppermute_p, lambda ct, x, *, axis_name, perm: [
+    ppermute_p.bind(ct, axis_name=axis_name, perm=tuple((dst, src) for src, dst in perm))])
+
+
+def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+    """Sends values along a named axis: ``perm`` holds pairs ``(source, destination)``.
+
+    Positions that are no destination receive zeros.
+
+    Raises:
+      ValueError: a source or a destination occurs twice, or is out of range.
+    """
+    n, pairs = _axis_size(axis_name), tuple((int(a), int(b)) for a, b in perm)
+    for ends, what in (([a for a, _ in pairs], "source"), ([b for _, b in pairs], "destination")):
+        if len(set(ends)) != len(ends):
+            raise ValueError(f"ppermute: a {what} occurs twice in {list(pairs)}")
+        if any(not 0 <= e < n for e in ends):
+            raise ValueError(f"ppermute: a {what} in {list(pairs)} is outside of the axis, which has size {n}")
+    names = _names(axis_name)
+    return tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=pairs), x)
+
+
+def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+    """Reorders values along a named axis: position ``i`` receives the value of position ``perm[i]``."""
+    n = _axis_size(axis_name)
+    if sorted(perm) != list(range(n)):
+        raise ValueError(f"pshuffle: perm must rearrange range({n}), got {list(perm)}")
+    return ppermute(x, axis_name, [(src, dst) for dst, src in enumerate(perm)])
+
+
+def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+    """The value of position ``source``, at all positions of a named axis."""
+    def send(leaf: Any) -> Any:
+        gathered = all_gather(leaf, axis_name)
+        from jax.lax._slice import index_in_dim  # only broadcasts take a slice
+        return index_in_dim(gathered, source, 0, keepdims=False)
+    return tree_map(send, x)
+
+
+# --- all_to_all -----------------------------------------------------------------------------------------------------
+
+def _to_all_abstract(x: Any, *, split_axis: int, concat_axis: int, axis_name: Any, axis_index_groups: Any,
+                     tiled: bool) -> Any:
+    n = _axis_size(axis_name)
+    shape = list(x.shape)
+    if tiled:
+        if shape[split_axis] % n:
+            raise ValueError(f"all_to_all: axis {split_axis} of {x.shape} is not a multiple of the size {n} of the "
+                             "named axis")
+        shape[split_axis] //= n
+        shape[concat_axis] *= n
+    else:
+        if shape[split_axis] != n:
+            raise ValueError(f"all_to_all: axis {split_axis} of {x.shape} must have the size {n} of the named axis, or "
+                             "use tiled=True")
+        del shape[split_axis]
+        shape.insert(concat_axis, n)
+    return x.update(shape=tuple(shape))
+
+
+def _to_all_batch(axis: AxisData, args: Any, dims: Any, *, split_axis: int, concat_axis: int, axis_name: Any,
+                  axis_index_groups: Any, tiled: bool) -> Any:
+    (x,), (d,) = args, dims
+    if axis.name not in axis_name:
+        x = move_axis(x, d, 0)
+        return all_to_all_p.bind(x, split_axis=split_axis + 1, concat_axis=concat_axis + 1, axis_name=axis_name,
+                                 axis_index_groups=axis_index_groups, tiled=tiled), 0
+    x = match_axis(axis.size, d, 0, x)
+    n, shape = axis.size, typeof(x).shape
+    if not tiled:
+        x = move_axis(x, split_axis + 1, 0)  # the destinations in front, then the sources
+        x = move_axis(x, 1, concat_axis + 1)
+        return x, 0
+    s = split_axis + 1
+    x = reshape(x, (*shape[:s], n, shape[s] // n, *shape[s + 1:]))
+    x = move_axis(x, s, 0)  # destinations, sources, ...
+    x = move_axis(x, 1, concat_axis + 1)
+    shape = typeof(x).shape
+    c = concat_axis + 1
+    return reshape(x, (*shape[:c], shape[c] * shape[c + 1], *shape[c + 2:])), 0
+
+
+all_to_all_p = _collective("all_to_all", _to_all_abstract, _to_all_batch)
+all_to_all_p.abstract_cache = None  # the type depends on the size of the named axis
+deflinear(all_to_all_p, lambda ct, x, *, split_axis, concat_axis, axis_name, axis_index_groups, tiled: [
+    all_to_all_p.bind(ct, split_axis=concat_axis, concat_axis=split_axis, axis_name=axis_name,
+                      axis_index_groups=axis_index_groups, tiled=tiled)])
+
+
+def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None,
+               tiled: bool = False) -> Any:
+    """Splits ``split_axis`` over a named axis and joins what arrives along ``concat_axis``."""
+    _no_groups(axis_index_groups, "all_to_all")
+    names = _names(axis_name)
+    _axis_size(names)
+
+    def exchange(leaf: Any) -> Any:
+        ndim = typeof(leaf).ndim
+        return all_to_all_p.bind(leaf, split_axis=split_axis % ndim, concat_axis=concat_axis % ndim, axis_name=names,
+                                 axis_index_groups=None, tiled=tiled)
+    return tree_map(exchange, x)
+
+
+def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """Exchanges a named axis with the array axis ``axis``, which must have its size."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+# --- varying types --------------------------------------------------------------------------------------------------
+
+def pvary(x: Any, axis_name: AxisName) -> Any:
+    """Marks values as varying along a named axis. On one device every type varies already, so they stay as they are."""
+    _axis_size(_names(axis_name))
+    return x
+
+
+def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
+    """Changes how values are said to vary along a named axis: ``to`` is ``"varying"``, ``"unreduced"`` or ``"reduced"``.
+
+    Raises:
+      NotImplementedError: for anything but ``"varying"``, which needs a mesh.
+    """
+    if to != "varying":
+        raise NotImplementedError(f"pcast: to={to!r} needs a mesh of devices; only 'varying' is supported")
+    return pvary(x, axis_name)
+
+
+__all__ = ["all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "axis_index", "axis_index_p", "axis_size",
+           "pbroadcast", "pcast", "pmax", "pmax_p", "pmean", "pmin", "pmin_p",
+           "ppermute", "ppermute_p", "pshuffle", "psum", "psum_p", "psum_scatter", "pswapaxes", "pvary",
+           "reduce_scatter_p"]
