@@ -8,7 +8,7 @@ import pytest
 import jax
 from jax._base import config
 from jax._runtime import backend, transfer
-from jax._runtime.transfer import holds_narrowed_integers, to_device
+from jax._runtime.transfer import to_device
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 pytestmark = pytest.mark.quick
@@ -146,18 +146,6 @@ def test_put_handlers_are_open():
         assert seen == [(Celsius, False), (Warmer, True)]
     finally:
         del transfer.put_handlers[Celsius]
-
-
-def test_narrowed_integers_are_told_apart():
-    assert holds_narrowed_integers(np.arange(3))
-    assert holds_narrowed_integers(np.int64(3))
-    assert holds_narrowed_integers(np.arange(3, dtype=np.int32))  # the same signature as the first
-    assert not holds_narrowed_integers(np.arange(3, dtype=np.int8))
-    assert not holds_narrowed_integers(np.ones(3))
-    assert not holds_narrowed_integers(3)
-    assert not holds_narrowed_integers(to_device(3))
-    with config.enable_x64(True):
-        assert not holds_narrowed_integers(np.arange(3))
 
 
 def test_default_device_is_used():

@@ -283,9 +283,9 @@ def process_count(backend: Any = None) -> int:
 
 def default_device() -> Any:
     """The device on which programs run whose arguments name none: ``jax_default_device``, else the first one."""
-    chosen = config.default_device.value
+    chosen = _chosen.value
     if chosen is None:
-        return get_backend().local_devices()[0]
+        return _first_device or _find_first_device()
     if isinstance(chosen, str):
         return get_backend(chosen).local_devices()[0]
     if isinstance(chosen, Device):
@@ -293,6 +293,17 @@ def default_device() -> Any:
     if isinstance(chosen, Sharding) and len(chosen.device_set) == 1:
         return next(iter(chosen.device_set))
     raise ValueError(f"jax_default_device must be a device, the name of a platform or None, not {chosen!r}")
+
+
+_chosen = config.default_device
+_first_device: Any = None
+
+
+def _find_first_device() -> Any:
+    global _first_device
+    with _lock:
+        _first_device = get_backend().local_devices()[0]
+        return _first_device
 
 
 def device_sharding(device: Any) -> Any:
@@ -324,9 +335,10 @@ def as_sharding(placement: Any) -> Any:
 
 def clear_backends() -> None:
     """Drops all clients. Arrays made so far keep theirs; what comes next gets new ones."""
-    global _clients, _default
+    global _clients, _default, _first_device
     with _lock:
         _clients = None
+        _first_device = None
         _default = None
         _failures.clear()
         _sharding_of.clear()

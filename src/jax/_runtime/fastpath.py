@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from jax._base import config
 from jax._base._jaxlib import pytree, xla
 from jax._base.caching import register_cache
+from jax._language.trace import is_bottom
 
 from . import transfer
 from .execute import Executable
@@ -22,6 +25,8 @@ register_cache(xla.PjitFunctionCache.clear_all, name="compiled calls")
 
 # One table for all functions: wrapping the same function again in the same way finds what has been compiled.
 _table = xla.PjitFunctionCache()
+
+_HOST_ARRAYS = (np.ndarray, np.generic)
 
 
 class Record(NamedTuple):
@@ -71,16 +76,16 @@ def record(executable: Executable, out_tree: Any, committed: bool) -> Record | N
 def may_stay_in_cpp(flat_args: Sequence[Any]) -> bool:
     """Whether calls with arguments of these types can be left to C++.
 
-    No, if one is an object that C++ does not know (typed keys, references, ``__jax_array__``), or a NumPy integer
-    whose range has to be checked.
+    No, if one is an object that C++ does not know (typed keys, references, ``__jax_array__``), or a NumPy array
+    (see :class:`_HostArguments`).
     """
     for x in flat_args:
         cls = type(x)
         if cls is ArrayImpl or cls is float or cls is int or cls is bool or cls is complex:
             continue
-        if isinstance(x, xla.Array) or cls in transfer.put_handlers or transfer.holds_narrowed_integers(x):
+        if isinstance(x, _HOST_ARRAYS) or isinstance(x, xla.Array) or cls in transfer.put_handlers:
             return False
-        if not hasattr(x, "dtype") and not isinstance(x, (int, float, complex)):
+        if not isinstance(x, (int, float, complex)):
             return False
     return True
 
@@ -118,5 +123,64 @@ def make_callable(name: str, fun: Callable[..., Any], cache_miss: Callable[..., 
     """
     key = object() if cache_key is None else cache_key
     tree_registry = pytree.default_registry() if registry is None else registry
-    return xla.pjit(name, fun, cache_miss, list(static_argnums), list(static_argnames), key, tree_registry,
-                    transfer.shard_arg_fallback, _table)
+    numbers, names = tuple(static_argnums), tuple(static_argnames)
+
+    def call_through(miss: Callable[..., Any]) -> Any:
+        return xla.pjit(name, fun, miss, numbers, names, key, tree_registry, transfer.shard_arg_fallback, _table)
+
+    host = _HostArguments(call_through, cache_miss, frozenset(numbers), frozenset(names), tree_registry)
+    return call_through(host.miss)
+
+
+class _HostArguments:
+    """Puts NumPy arguments on the device by itself, and then calls through C++ again.
+
+    Left to C++, a NumPy array is read, or even shared, while the program runs in the background: writing to it after
+    the call would change what has been computed. Besides, C++ narrows 64-bit integers without looking at them. Both
+    kinds of call have the signatures of harmless ones, so that all that have NumPy arguments come here. They cost
+    about twice what a call with arrays costs.
+    """
+
+    __slots__ = ("_call_through", "_cache_miss", "_call", "_numbers", "_names", "_registry")
+
+    def __init__(self, call_through: Callable[[Callable[..., Any]], Any], cache_miss: Callable[..., Any],
+                 numbers: frozenset[int], names: frozenset[str], registry: Any) -> None:
+        self._call_through = call_through
+        self._cache_miss = cache_miss
+        self._call: Any = None
+        self._numbers = numbers
+        self._names = names
+        self._registry = registry
+
+    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """Answers the outer C++ cache."""
+        if is_bottom():
+            try:
+                moved = self._on_device(args, kwargs)
+            except (OverflowError, TypeError):
+                moved = None  # the error is raised where the argument's name is known
+            if moved is not None:
+                if self._call is None:
+                    self._call = self._call_through(self._cache_miss)
+                return self._call(*moved[0], **moved[1]), None, False
+        return self._cache_miss(*args, **kwargs)
+
+    def _on_device(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
+        """The arguments with arrays instead of NumPy arrays; None if there are none of these, or tracers."""
+        found = False
+        new_args, new_kwargs = list(args), dict(kwargs)
+        dynamic = [(new_args, i, x) for i, x in enumerate(args) if i not in self._numbers]
+        dynamic += [(new_kwargs, k, x) for k, x in kwargs.items() if k not in self._names]  # type: ignore[misc]
+        for where, place, x in dynamic:
+            if isinstance(x, _HOST_ARRAYS):
+                where[place] = transfer.to_device(x)
+                found = True
+            elif type(x) is not ArrayImpl:
+                leaves, tree = self._registry.flatten(x)
+                hosts = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _HOST_ARRAYS)]
+                for i in hosts:
+                    leaves[i] = transfer.to_device(leaves[i])
+                if hosts:
+                    where[place] = tree.unflatten(leaves)
+                    found = True
+        return (new_args, new_kwargs) if found else None

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
-from jax._base import config
 from jax._base._jaxlib import guard_lib, xla
 from jax._language.avals import typeof
 
@@ -28,6 +27,7 @@ PutHandler = Callable[[Any, Any, Any, bool], Any]
 # How values of a type are put: ``handler(x, aval, sharding, committed) -> array``. Subclasses inherit.
 put_handlers: dict[type, PutHandler] = {}
 
+_PLAIN = frozenset((bool, int, float, complex))
 _INT64 = np.dtype("int64")
 _UINT64 = np.dtype("uint64")
 _INT32 = np.dtype("int32")
@@ -53,14 +53,19 @@ def to_device(x: Any, aval: Any = None, placement: Any = None, *, committed: boo
     cls = type(x)
     if cls is ArrayImpl:
         return _move(x, placement, committed, may_alias, donate)
-    handler = put_handlers.get(cls) or _inherited_handler(cls)
-    sharding = backend.as_sharding(placement)
     if aval is None:
         aval = typeof(x)
+    sharding = backend.as_sharding(placement)
     sure = placement is not None if committed is None else committed
-    if handler is not None:
-        return handler(x, aval, sharding, sure)
-    return put_host(host_value(x, aval.dtype, name), aval, sharding, sure, may_alias or cls is not np.ndarray)
+    if cls is np.ndarray:
+        value = x if x.dtype == aval.dtype else host_value(x, aval.dtype, name)
+        return put_host(value, aval, sharding, sure, may_alias)
+    if cls not in _PLAIN:
+        handler = put_handlers.get(cls) or _inherited_handler(cls)
+        if handler is not None:
+            return handler(x, aval, sharding, sure)
+    value = host_value(x, aval.dtype, name)
+    return put_host(value, aval, sharding, sure, may_alias or not isinstance(x, np.ndarray))
 
 
 def _inherited_handler(cls: type) -> PutHandler | None:
@@ -194,17 +199,3 @@ class explicit:  # noqa: N801 - reads as a statement: with explicit(): ...
 def shard_arg_fallback(x: Any, sharding: Any, layout: Any = None) -> Any:
     """Puts one argument that jaxlib's compiled call path does not handle itself."""
     return to_device(x, None, sharding, committed=True)
-
-
-def holds_narrowed_integers(x: Any) -> bool:
-    """Whether ``x`` is a NumPy integer that will be a 32-bit one on the device.
-
-    jaxlib's compiled call path narrows 64-bit NumPy integers without looking at their values, and takes 32- and
-    64-bit ones for the same signature. Calls with such arguments must therefore keep coming through Python.
-    """
-    if config.enable_x64.value:
-        return False
-    dtype = getattr(x, "dtype", None)
-    if dtype is None or not isinstance(x, (np.ndarray, np.generic)):
-        return False
-    return dtype.kind in "iu" and dtype.itemsize >= 4
