@@ -99,10 +99,10 @@ class Body:
         shape = own.shape if aval is None else aval.shape
         cls = type(val)
         # Zeros of either sign compare equal, so their text tells them apart.
-        key: Any = (val if val else str(val), own.dtype, shape) if cls in _REAL_SCALARS else None
-        if key is None:
-            array = constant_array(val, own)
-            key = (array.tobytes(), own.dtype, shape)
+        if cls in _REAL_SCALARS:
+            key: Any = (val if val else str(val), own.dtype, shape)
+        else:
+            key = ((val if cls is np.ndarray else constant_array(val, own)).tobytes(), own.dtype, shape)
         found = self.literals.get(key)
         if found is None:
             if isinstance(own.dtype, np.dtype):

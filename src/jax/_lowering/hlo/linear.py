@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax._base import _jaxlib
+from jax._lowering.context import current_state
 from jax._lowering.hlo.core import op1
 from jax._lowering.hlo.shape import padding_attr
 from jax._lowering.types import bool_attr, dense_bool_array, dense_int_array, enum_attr, i64_attr, ir_type
@@ -32,8 +33,12 @@ def _precision_name(p: Any) -> str:
 def dot_general(x: Any, y: Any, aval_out: Any, *, contracting: tuple[Ints, Ints], batch: tuple[Ints, Ints] = ((), ()),
                 precision: Any = None, algorithm: Any = None) -> Any:
     """The product; dimensions of the result: batch, those left of ``x``, those left of ``y``."""
-    numbers = _jaxlib.stablehlo.DotDimensionNumbers.get(
-        list(batch[0]), list(batch[1]), list(contracting[0]), list(contracting[1]))
+    cached = current_state().attrs
+    key = ("dot", *map(tuple, contracting), *map(tuple, batch))
+    numbers = cached.get(key)
+    if numbers is None:
+        numbers = cached[key] = _jaxlib.stablehlo.DotDimensionNumbers.get(
+            list(batch[0]), list(batch[1]), list(contracting[0]), list(contracting[1]))
     attrs = {"dot_dimension_numbers": numbers}
     if precision is not None:
         attrs["precision_config"] = precision_attr(precision)
