@@ -15,6 +15,8 @@ from jax.lax._arithmetic import (
     div_p as div_p,
     mul as mul,
     mul_p as mul_p,
+    mulhi as mulhi,
+    mulhi_p as mulhi_p,
     neg as neg,
     neg_p as neg_p,
     rem as rem,
@@ -32,8 +34,6 @@ from jax.lax._bitwise import (
     bitwise_xor as bitwise_xor,
     clz as clz,
     clz_p as clz_p,
-    mulhi as mulhi,
-    mulhi_p as mulhi_p,
     not_p as not_p,
     or_p as or_p,
     population_count as population_count,
@@ -151,6 +151,20 @@ from jax.lax._gather import (
     GatherScatterMode as GatherScatterMode,
     gather as gather,
     gather_p as gather_p,
+)
+from jax.lax._incomplete_beta import (
+    betainc as betainc,
+    regularized_incomplete_beta_p as regularized_incomplete_beta_p,
+)
+from jax.lax._incomplete_gamma import (
+    igamma as igamma,
+    igamma_grad_a as igamma_grad_a,
+    igamma_grad_a_p as igamma_grad_a_p,
+    igamma_p as igamma_p,
+    igammac as igammac,
+    igammac_p as igammac_p,
+    random_gamma_grad as random_gamma_grad,
+    random_gamma_grad_p as random_gamma_grad_p,
 )
 from jax.lax._join import (
     concatenate as concatenate,
@@ -283,6 +297,26 @@ from jax.lax._sort import (
     sort_p as sort_p,
     top_k as top_k,
     top_k_p as top_k_p,
+)
+from jax.lax._special import (
+    bessel_i0e as bessel_i0e,
+    bessel_i0e_p as bessel_i0e_p,
+    bessel_i1e as bessel_i1e,
+    bessel_i1e_p as bessel_i1e_p,
+    digamma as digamma,
+    digamma_p as digamma_p,
+    erf as erf,
+    erf_inv as erf_inv,
+    erf_inv_p as erf_inv_p,
+    erf_p as erf_p,
+    erfc as erfc,
+    erfc_p as erfc_p,
+    lgamma as lgamma,
+    lgamma_p as lgamma_p,
+    polygamma as polygamma,
+    polygamma_p as polygamma_p,
+    zeta as zeta,
+    zeta_p as zeta_p,
 )
 from jax.lax._trigonometric import (
     acos as acos,

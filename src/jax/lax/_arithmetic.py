@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from jax import dtypes
 from jax._ground.families import (
-    NUMERIC, REAL, broadcast_to_result, defbilinear, defjvp, deflinear_elementwise, like, nary, sum_to_operand, unary,
+    INTEGERS, NUMERIC, REAL, SIGNED, broadcast_to_result, category, constant, defbilinear, defjvp,
+    deflinear_elementwise, like, nary, sum_to_operand, unary, zero_derivative,
 )
 from jax._ground.structural import add_tangents, convert
 from jax._language import rules
 from jax._language.avals import typeof
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering import hlo
+from jax._lowering.subprograms import lower_fun
+from jax._lowering.rules import register_lowering
+from jax.lax._bitwise import bitwise_and, shift_right_arithmetic, shift_right_logical
 
 # --- neg ------------------------------------------------------------------------------------------------------------
 
@@ -193,3 +199,32 @@ def _minus_whole_quotient(x: Any, y: Any) -> Any:
 
 
 defjvp(rem_p, lambda t, x, y: t, lambda t, x, y: mul(t, _minus_whole_quotient(x, y)))
+
+# --- mulhi ----------------------------------------------------------------------------------------------------------
+
+
+def _upper_half(x: Any, y: Any) -> Any:
+    """In twice the width where there is one, else from products of halves as in long multiplication."""
+    dtype = typeof(x).dtype
+    bits = dtypes.itemsize_bits(dtype)
+    signed = category(dtype) == SIGNED
+    if bits < 64:
+        wide = np.dtype(f"{'int' if signed else 'uint'}{2 * bits}")
+        product = mul(convert(x, wide), convert(y, wide))
+        return convert(shift_right_logical(product, constant(wide, bits)), dtype)
+    half, low = constant(dtype, 32), constant(dtype, 0xFFFFFFFF)
+    shift = shift_right_arithmetic if signed else shift_right_logical
+    x1, x0, y1, y0 = shift(x, half), bitwise_and(x, low), shift(y, half), bitwise_and(y, low)
+    carried = add(mul(x1, y0), shift_right_logical(mul(x0, y0), half))
+    middle = add(mul(x0, y1), bitwise_and(carried, low))
+    return add(mul(x1, y1), add(shift(carried, half), shift(middle, half)))
+
+
+mulhi_p = nary("mulhi", INTEGERS, "")
+register_lowering(mulhi_p, lower_fun(_upper_half, multiple_results=False))
+zero_derivative(mulhi_p)
+
+
+def mulhi(x: Any, y: Any) -> Any:
+    """The upper half of the double-width product ``x * y`` of integers of one dtype, element by element."""
+    return mulhi_p.bind(x, y)

@@ -15,10 +15,9 @@ shift_right_arithmetic_p = nary("shift_right_arithmetic", INTEGERS, "stablehlo.s
 shift_right_logical_p = nary("shift_right_logical", INTEGERS, "stablehlo.shift_right_logical")
 population_count_p = unary("population_count", INTEGERS, "stablehlo.popcnt")
 clz_p = unary("clz", INTEGERS, "stablehlo.count_leading_zeros")
-mulhi_p = nary("mulhi", INTEGERS, "chlo.mulhi")
 
 for _prim in (not_p, and_p, or_p, xor_p, shift_left_p, shift_right_arithmetic_p, shift_right_logical_p,
-              population_count_p, clz_p, mulhi_p):
+              population_count_p, clz_p):
     zero_derivative(_prim)
 
 
@@ -72,8 +71,3 @@ def population_count(x: Any) -> Any:
 def clz(x: Any) -> Any:
     """The number of leading zero bits of each integer, in its dtype."""
     return clz_p.bind(x)
-
-
-def mulhi(x: Any, y: Any) -> Any:
-    """The upper half of the double-width product ``x * y`` of integers of one dtype, element by element."""
-    return mulhi_p.bind(x, y)

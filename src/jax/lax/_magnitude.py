@@ -29,7 +29,7 @@ from jax.lax._select import align_mapped, where
 def _abs_jvp(t: Any, x: Any) -> Any:
     if category(typeof(x).dtype) == COMPLEX:
         return real(mul(t, conj(sign(x))))
-    return mul(t, sign(x))
+    return mul(t, where(ge(x, like(x, 0)), like(x, 1), like(x, -1)))
 
 
 abs_p = unary("abs", frozenset({SIGNED, FLOAT, COMPLEX}), "stablehlo.abs",
@@ -37,7 +37,9 @@ abs_p = unary("abs", frozenset({SIGNED, FLOAT, COMPLEX}), "stablehlo.abs",
 
 
 def abs(x: Any) -> Any:  # noqa: A001 - the documented name
-    """The absolute value of each element; of complex numbers, the (real) modulus. Its derivative at 0 is 0.
+    """The absolute value of each element; of complex numbers, the (real) modulus.
+
+    The derivative at 0 is that from the right, 1; for complex numbers it is 0 there.
 
     Raises:
       TypeError: for booleans and unsigned integers.

@@ -1,4 +1,4 @@
-"""Rounding, element by element. Derivatives are zero."""
+"""Rounding, element by element. Derivatives are zero, except that of the next number."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jax._ground.families import FLOATING, nary, unary, zero_derivative
+from jax._ground.families import FLOATING, defjvp, nary, unary, zero_derivative
 from jax._lowering import hlo
 
 
@@ -22,6 +22,7 @@ floor_p = unary("floor", FLOATING, "stablehlo.floor")
 ceil_p = unary("ceil", FLOATING, "stablehlo.ceil")
 is_finite_p = unary("is_finite", FLOATING, "stablehlo.is_finite", result=np.dtype(bool))
 nextafter_p = nary("nextafter", FLOATING, "chlo.next_after")
+defjvp(nextafter_p, lambda t, x1, x2: t, None)
 
 
 def floor(x: Any) -> Any:
@@ -40,7 +41,10 @@ def is_finite(x: Any) -> Any:
 
 
 def nextafter(x1: Any, x2: Any) -> Any:
-    """The number next to ``x1`` towards ``x2`` that its floating dtype can hold, element by element."""
+    """The number next to ``x1`` towards ``x2`` that its floating dtype can hold, element by element.
+
+    Its derivative with respect to ``x1`` is 1.
+    """
     return nextafter_p.bind(x1, x2)
 
 
@@ -61,5 +65,5 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 
 
-for _prim in (floor_p, ceil_p, is_finite_p, nextafter_p, round_p):
+for _prim in (floor_p, ceil_p, is_finite_p, round_p):
     zero_derivative(_prim)

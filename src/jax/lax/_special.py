@@ -10,7 +10,8 @@ import numpy as np
 from jax._ground.families import FLOATING, defjvp, like, nary, unary
 from jax._ground.structural import convert
 from jax._language.avals import typeof
-from jax._lowering import lower_fun, register_lowering
+from jax._lowering.subprograms import cache_lowering, lower_fun
+from jax._lowering.rules import register_lowering
 from jax.lax._arithmetic import add, div, mul, neg, sub
 from jax.lax._comparison import eq, le
 from jax.lax._exponential import exp
@@ -155,7 +156,7 @@ def _i0e(x: Any) -> Any:
 
 bessel_i0e_p = unary("bessel_i0e", FLOATING, "",
                      jvp_out=lambda t, out, x: mul(t, sub(bessel_i1e(x), mul(sign(x), out))))
-register_lowering(bessel_i0e_p, lower_fun(_i0e, multiple_results=False))
+register_lowering(bessel_i0e_p, cache_lowering(lower_fun(_i0e, multiple_results=False)))
 
 
 def _i1e_slope(out: Any, x: Any) -> Any:

@@ -1,0 +1,239 @@
+"""Incomplete gamma functions and the derivative of gamma samples, element by element.
+
+The series and the continued fraction are those of the NIST Digital Library of Mathematical Functions, 8.11.4 and
+8.9.2; the fraction is evaluated with Lentz's method (Thompson and Barnett, 1986). Derivatives with respect to ``a``
+are forward derivatives of these loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jax._ground.families import FLOATING, broadcast_shapes_of, broadcast_to_result, defjvp, like, nary
+from jax._ground.structural import convert
+from jax._language.avals import typeof
+from jax._lowering.subprograms import cache_lowering, lower_fun
+from jax._lowering.rules import register_lowering
+from jax._transforms.jvp import jvp_flat
+from jax.lax._arithmetic import add, div, mul, neg, sub
+from jax.lax._bitwise import bitwise_and, bitwise_not, bitwise_or
+from jax.lax._comparison import eq, ge, gt, lt
+from jax.lax._creation import full, full_like
+from jax.lax._densities import gamma_density
+from jax.lax._exponential import log
+from jax.lax._magnitude import abs
+from jax.lax._reduce import reduce_or
+from jax.lax._select import where
+from jax.lax._special import digamma
+from jax.lax._while import while_loop
+
+_MOST_STEPS = 20000
+Float32 = np.dtype(np.float32)
+
+
+def iterate(step: Callable[..., Any], state: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Repeats ``(n, *state) -> (unfinished, *state)`` until no element is unfinished; ``n`` counts from 1."""
+    first = state[0]
+    shape = typeof(first).shape
+
+    def unfinished(carry: Any) -> Any:
+        n, more, *_ = carry
+        return bitwise_and(reduce_or(more, tuple(range(len(shape)))), lt(n, like(n, _MOST_STEPS)))
+
+    def body(carry: Any) -> Any:
+        n, _, *now = carry
+        n = add(n, like(n, 1))
+        more, *new = step(convert(n, typeof(first).dtype), *now)
+        return (n, more, *new)
+
+    _, _, *out = while_loop(unfinished, body, (full((), 0, np.int32), full(shape, True), *state))
+    return tuple(out)
+
+
+def in_float32(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """``fun`` on operands of one shape; 16-bit floats are computed with 32 bits."""
+    def wrapped(*args: Any) -> Any:
+        shape = broadcast_shapes_of(fun.__name__, [typeof(x) for x in args])
+        args = tuple([broadcast_to_result(x, shape) for x in args])
+        dtype = typeof(args[0]).dtype
+        if dtype.itemsize >= 4:
+            return fun(*args)
+        return convert(fun(*[convert(x, Float32) for x in args]), dtype)
+    wrapped.__name__ = fun.__name__
+    return wrapped
+
+
+def partial_derivative(fun: Callable[..., Any], position: int, args: Any) -> tuple[Any, Any]:
+    """``fun(*args)`` and its derivative with respect to one argument, element by element."""
+    def of_one(x: Any) -> list[Any]:
+        return [fun(*args[:position], x, *args[position + 1:])]
+    (out,), (slope,) = jvp_flat(of_one, [args[position]], [full_like(args[position], 1)])
+    return out, slope
+
+
+def epsilon(x: Any) -> Any:
+    return like(x, float(np.finfo(typeof(x).dtype).eps) / 4)
+
+
+# --- the two expansions ---------------------------------------------------------------------------------------------
+
+
+def _by_fraction(a: Any, x: Any) -> Any:
+    """Where the continued fraction converges fast; elsewhere the series does."""
+    return bitwise_and(ge(x, like(x, 1)), gt(x, a))
+
+
+def _series(a: Any, x: Any) -> Any:
+    """``1 + x / (a + 1) + x**2 / ((a + 1) (a + 2)) + ...``"""
+    def step(n: Any, term: Any, total: Any) -> Any:
+        term = mul(term, div(x, add(a, n)))
+        total = add(total, term)
+        return gt(term, mul(total, epsilon(x))), term, total
+    one = full_like(x, 1)
+    return iterate(step, (one, one))[1]
+
+
+def _fraction(a: Any, x: Any) -> Any:
+    """``1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / (x + 5 - a - ...)))``"""
+    first = add(sub(x, a), like(x, 1))
+
+    def step(n: Any, c: Any, d: Any, h: Any) -> Any:
+        numerator = mul(n, sub(a, n))
+        denominator = add(first, mul(like(n, 2), n))
+        c = add(denominator, div(numerator, c))
+        d = div(like(d, 1), add(denominator, mul(numerator, d)))
+        factor = mul(c, d)
+        return gt(abs(sub(factor, like(factor, 1))), epsilon(x)), c, d, mul(h, factor)
+    d = div(like(x, 1), first)
+    return iterate(step, (full_like(x, np.inf), d, d))[2]
+
+
+def _expansions(a: Any, x: Any) -> tuple[Any, Any, Any]:
+    """Where the fraction is used, and arguments for series and fraction; those of the other are harmless ones."""
+    fraction = _by_fraction(a, x)
+    usable = bitwise_and(bitwise_and(gt(a, like(a, 0)), gt(x, like(x, 0))),
+                         bitwise_and(lt(a, like(a, np.inf)), lt(x, like(x, np.inf))))
+    one = like(a, 1)
+    use_series = bitwise_and(usable, bitwise_not(fraction))
+    use_fraction = bitwise_and(usable, fraction)
+    series = where(use_series, a, one), where(use_series, x, like(x, 0.5))
+    tail = where(use_fraction, a, one), where(use_fraction, x, like(x, 2))
+    return fraction, series, tail
+
+
+def _edges(a: Any, x: Any, inside: Any, at_zero: Any, at_infinity: Any) -> Any:
+    """``inside`` where ``a`` and ``x`` are positive and finite, limits and NaN elsewhere."""
+    zero, infinity = like(a, 0), like(a, np.inf)
+    low = bitwise_or(eq(x, zero), eq(a, infinity))
+    high = bitwise_or(eq(a, zero), eq(x, infinity))
+    out = where(low, like(a, at_zero), where(high, like(a, at_infinity), inside))
+    valid = bitwise_and(bitwise_and(ge(a, zero), ge(x, zero)), eq(bitwise_and(low, high), False))
+    return where(valid, out, like(a, np.nan))
+
+
+def _both_tails(a: Any, x: Any) -> tuple[Any, Any, Any]:
+    """Where the upper tail is the small one, the lower tail by series and the upper one by fraction."""
+    upper, series, tail = _expansions(a, x)
+    low = mul(gamma_density(*series), _series(*series))
+    high = mul(mul(tail[0], gamma_density(*tail)), _fraction(*tail))
+    return upper, low, high
+
+
+# --- igamma, igammac ------------------------------------------------------------------------------------------------
+
+
+def _lower_tail(a: Any, x: Any) -> Any:
+    upper, low, high = _both_tails(a, x)
+    return _edges(a, x, where(upper, sub(like(high, 1), high), low), 0, 1)
+
+
+def _upper_tail(a: Any, x: Any) -> Any:
+    upper, low, high = _both_tails(a, x)
+    return _edges(a, x, where(upper, high, sub(like(low, 1), low)), 1, 0)
+
+
+def _density(a: Any, x: Any) -> Any:
+    """The derivative of the lower tail with respect to ``x``."""
+    return div(mul(a, gamma_density(a, x)), x)
+
+
+igamma_p = nary("igamma", FLOATING, "")
+igammac_p = nary("igammac", FLOATING, "")
+register_lowering(igamma_p, cache_lowering(lower_fun(in_float32(_lower_tail), multiple_results=False)))
+register_lowering(igammac_p, cache_lowering(lower_fun(in_float32(_upper_tail), multiple_results=False)))
+defjvp(igamma_p, lambda t, a, x: mul(t, igamma_grad_a(a, x)), lambda t, a, x: mul(t, _density(a, x)))
+defjvp(igammac_p, lambda t, a, x: mul(t, neg(igamma_grad_a(a, x))), lambda t, a, x: mul(t, neg(_density(a, x))))
+
+
+def igamma(a: Any, x: Any) -> Any:
+    """The regularized lower incomplete gamma function, element by element.
+
+    It is the probability that a gamma variable of shape ``a`` is below ``x``.
+
+    Args:
+      a, x: floating, not negative; NaN results where they are, and where both are 0 or both infinite. Equal shapes (0-d
+        operands and axes of size 1 are broadcast).
+    """
+    return igamma_p.bind(a, x)
+
+
+def igammac(a: Any, x: Any) -> Any:
+    """``1 - igamma(a, x)``, accurate where it is small and ``x > a``."""
+    return igammac_p.bind(a, x)
+
+
+# --- igamma_grad_a, random_gamma_grad -------------------------------------------------------------------------------
+
+
+def _lower_tail_slope(a: Any, x: Any) -> Any:
+    upper, series, tail = _expansions(a, x)
+    total, slope = partial_derivative(_series, 0, series)
+    # The density's own slope is density * (log(x) - digamma(a + 1)).
+    first = add(mul(total, sub(log(series[1]), digamma(add(series[0], like(a, 1))))), slope)
+    total, slope = partial_derivative(_fraction, 0, tail)
+    second = add(mul(total, sub(log(tail[1]), digamma(tail[0]))), slope)
+    out = where(upper, neg(mul(mul(tail[0], gamma_density(*tail)), second)), mul(gamma_density(*series), first))
+    return _edges(a, x, out, 0, 0)
+
+
+def _sample_slope(a: Any, x: Any) -> Any:
+    upper, series, tail = _expansions(a, x)
+    total, slope = partial_derivative(_series, 0, series)
+    first = add(mul(total, sub(log(series[1]), digamma(add(series[0], like(a, 1))))), slope)
+    total, slope = partial_derivative(_fraction, 0, tail)
+    second = add(mul(total, sub(log(tail[1]), digamma(tail[0]))), slope)
+    out = where(upper, mul(tail[1], second), neg(mul(div(series[1], series[0]), first)))
+    return _edges(a, x, out, 0, np.nan)
+
+
+igamma_grad_a_p = nary("igamma_grad_a", FLOATING, "")
+random_gamma_grad_p = nary("random_gamma_grad", FLOATING, "")
+register_lowering(igamma_grad_a_p, cache_lowering(lower_fun(in_float32(_lower_tail_slope), multiple_results=False)))
+register_lowering(random_gamma_grad_p, cache_lowering(lower_fun(in_float32(_sample_slope), multiple_results=False)))
+defjvp(igamma_grad_a_p,
+       lambda t, a, x: mul(t, partial_derivative(in_float32(_lower_tail_slope), 0, (a, x))[1]),
+       lambda t, a, x: mul(t, mul(_density(a, x), sub(log(x), digamma(a)))))
+defjvp(random_gamma_grad_p,
+       lambda t, a, x: mul(t, partial_derivative(in_float32(_sample_slope), 0, (a, x))[1]),
+       lambda t, a, x: mul(t, partial_derivative(in_float32(_sample_slope), 1, (a, x))[1]))
+
+
+def igamma_grad_a(a: Any, x: Any) -> Any:
+    """The derivative of :func:`igamma` with respect to ``a``, element by element. Operands as there."""
+    return igamma_grad_a_p.bind(a, x)
+
+
+def random_gamma_grad(*args: Any) -> Any:
+    """The derivative of a sample ``x`` of the gamma distribution of shape ``a`` with respect to ``a``.
+
+    It is taken at constant cumulative probability: ``-igamma_grad_a(a, x)`` over the density at ``x`` (M. Figurnov et
+    al., "Implicit reparameterization gradients", 2018).
+
+    Args:
+      *args: ``a`` and ``x``, floating arrays of one dtype.
+    """
+    a, x = args
+    return random_gamma_grad_p.bind(a, x)
