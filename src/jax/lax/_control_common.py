@@ -288,7 +288,7 @@ def _carry_remedy(leaf: str, a: Any, b: Any) -> str:
 
 def _structure_message(api: str, fun: Any, name: str, tree: Any, out_tree: Any) -> str:
     lines = [f"  {d.describe(('the carry that goes in', 'the one that comes out'))}"
-             for d in differences(_marked(tree), _marked(out_tree))][:3]
+             for d in differences(marked(tree), marked(out_tree))][:3]
     return (f"lax.{api}: the carry must keep its tree structure from one step to the next, but the body changes it "
             f"(body: {describe(fun)}).\n" + "\n".join(lines) + f"\n  goes in:   {tree}\n  comes out: {out_tree}\n"
             f"Return a carry built like the body's argument {name}.")
@@ -298,7 +298,7 @@ def _structure_message(api: str, fun: Any, name: str, tree: Any, out_tree: Any) 
 _an_array = type("array", (), {"__module__": "builtins"})()
 
 
-def _marked(tree: Any) -> Any:
+def marked(tree: Any) -> Any:
     return tree_unflatten(tree, [_an_array] * tree.num_leaves)
 
 

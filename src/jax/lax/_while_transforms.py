@@ -1,0 +1,246 @@
+"""The rules of ``while_loop``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jax._api.jit_primitive import bind_jit, call_params
+from jax._base import source as source_info
+from jax._base.caching import no_context, weak_cache
+from jax._ground.structural import broadcast_in_dim, instantiate_zeros
+from jax._language import rules
+from jax._language.avals import typeof
+from jax._language.axes import axis_env
+from jax._language.effects import ordered_effects
+from jax._language.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Var, eval_jaxpr
+from jax._language.staging import trace_to_jaxpr
+from jax._language.trace import run_in
+from jax._language.zeros import UndefinedPrimal, Zero
+from jax._transforms import partial
+from jax._transforms.batch import AxisData, batch_jaxpr_axes, match_axis
+from jax._transforms.dce import dce_jaxpr, prune_consts
+from jax._transforms.jvp import jvp_jaxpr
+from jax._transforms.linearize import SplitTrace, split_rules
+from jax.lax._bitwise import and_p
+from jax.lax._control_common import (
+    Marks, either, grow, has_tangents, interleave, permuted, pieces, reached, settle, where,
+)
+from jax.lax._reduce import reduce_or
+from jax.lax._select import select
+from jax.lax._while import while_p
+
+
+def _params(cond: ClosedJaxpr, cond_nconsts: int, body: ClosedJaxpr, body_nconsts: int) -> dict[str, Any]:
+    return {"body_jaxpr": body, "body_nconsts": body_nconsts, "cond_jaxpr": cond, "cond_nconsts": cond_nconsts}
+
+
+# --- forward derivatives --------------------------------------------------------------------------------------------
+
+def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    args, new, carry = _with_tangents(primals, tangents, **params)
+    outs = while_p.bind(*args, **new)
+    n = len(carry)
+    found = iter(outs[n:])
+    return outs[:n], [next(found) if m else Zero.from_primal_value(o) for o, m in zip(outs[:n], carry, strict=True)]
+
+
+def _with_tangents(primals: Any, tangents: Any, *, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, body_nconsts: int,
+                   body_jaxpr: ClosedJaxpr) -> tuple[list[Any], dict[str, Any], Marks]:
+    """The loop over primals and tangents: operands, parameters, and which components of the carry have tangents."""
+    nonzeros = [type(t) is not Zero for t in tangents]
+    _, of_consts, of_init = pieces(nonzeros, cond_nconsts, body_nconsts)
+    cond, body, carry = _jvp_bodies(body_jaxpr, cond_jaxpr, tuple(of_consts), tuple(of_init))
+    cond_consts, consts, init = pieces(primals, cond_nconsts, body_nconsts)
+    _, t_consts, t_init = pieces(tangents, cond_nconsts, body_nconsts)
+    t_consts = where(t_consts, of_consts)
+    t_init = [instantiate_zeros(t) for t in where(t_init, carry)]
+    return [*cond_consts, *consts, *t_consts, *init, *t_init], \
+        _params(cond, cond_nconsts, body, body_nconsts + len(t_consts)), carry
+
+
+@weak_cache(context=no_context)
+def _jvp_bodies(body: ClosedJaxpr, cond: ClosedJaxpr, of_consts: tuple[bool, ...],
+                of_init: tuple[bool, ...]) -> tuple[ClosedJaxpr, ClosedJaxpr, Marks]:
+    def attempt(carry: Marks, force: bool) -> tuple[Any, Marks]:
+        return jvp_jaxpr(body, [*of_consts, *carry], carry if force else False)
+
+    guess = grow(of_init, lambda c: reached(body.jaxpr, [*of_consts, *c], has_tangents))
+    carry, new = settle(of_init, guess, attempt)
+    consts, init, t_consts, t_init = pieces(range(len(new.jaxpr.invars)), len(of_consts), len(of_init), sum(of_consts))
+    new = permuted(new, [*consts, *t_consts, *init, *t_init])
+    extra = [Var(v.aval) for v in new.jaxpr.invars[len(new.jaxpr.invars) - len(t_init):]]
+    wide = ClosedJaxpr(cond.jaxpr.replace(invars=[*cond.jaxpr.invars, *extra], effects=cond.jaxpr.effects),
+                       cond.consts)
+    return wide, new, carry
+
+
+def _linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+    """The primal loop runs now; the tangent program runs it again beside its derivative."""
+    outs = run_in(trace.parent, while_p.bind, *primals, **params)
+    args, new, carry = _with_tangents(primals, tangents, **params)
+    if not any(carry):
+        return outs, [Zero.from_primal_value(o) for o in outs]
+    avals, effects = while_p.abstract_eval(**new)
+    found = iter(trace.tangents.emit(while_p, args, new, avals, effects)[len(outs):])
+    return outs, [next(found) if m else Zero.from_primal_value(o) for o, m in zip(outs, carry, strict=True)]
+
+
+# --- partial evaluation ---------------------------------------------------------------------------------------------
+
+def _unknown_outs(unknown: Sequence[bool], params: dict[str, Any]) -> Marks:
+    """Which components of the carry cannot be computed from the known operands."""
+    of_cond, of_body, of_init = pieces(unknown, params["cond_nconsts"], params["body_nconsts"])
+    body, cond = params["body_jaxpr"].jaxpr, params["cond_jaxpr"].jaxpr
+    carry = grow(of_init, lambda c: reached(body, [*of_body, *c]))
+    if any(reached(cond, [*of_cond, *carry])):
+        return [True] * len(carry)
+    return carry
+
+
+def _split(trace: SplitTrace, args: Any, params: dict[str, Any]) -> list[Any]:
+    unknown = _unknown_outs([trace.is_tangent(x) for x in args], params)
+    outs = trace.tangents.process(while_p, args, params)
+    if all(unknown):
+        return outs
+    known = [not u for u in unknown]
+    used, new, carry = _reduced(known, params)
+    found = run_in(trace.parent, while_p.bind, *where(args, used), **new)
+    return interleave(unknown, where(outs, unknown), where(found, where(known, carry)))
+
+
+def _partial(policy: Any, unknown: Sequence[bool], eqn: JaxprEqn) -> Any:
+    """The known components are computed by a loop of their own; the loop for the others computes them again."""
+    out_unknown = _unknown_outs(unknown, eqn.params)
+    if not any(out_unknown):
+        return eqn, None, out_unknown, []
+    if all(out_unknown):
+        return None, eqn, out_unknown, []
+    known = [not u for u in out_unknown]
+    _, first = _dce(known, eqn)
+    rest = eqn.replace(outvars=[v if u else DropVar(v.aval) for v, u in zip(eqn.outvars, out_unknown, strict=True)])
+    saved = where(eqn.outvars, known) if policy is partial.save_everything else []
+    return first, rest, out_unknown, saved
+
+
+# --- transposition --------------------------------------------------------------------------------------------------
+
+def _transpose(cts: Any, *args: Any, **params: Any) -> list[Any]:
+    if all(type(c) is Zero for c in cts):
+        return [Zero(x.aval.to_cotangent_aval()) if type(x) is UndefinedPrimal else None for x in args]
+    raise ValueError(
+        "lax.while_loop, and so lax.fori_loop between traced bounds, has no reverse-mode derivative (jax.grad, jax.vjp, "
+        f"jax.jacrev): how many steps it takes is known only when it has run, so there is no place for what each step "
+        f"would have to keep. The loop is at {source_info.summarize(source_info.capture())}. Use lax.scan, or "
+        "lax.fori_loop with bounds that are Python integers (jax.checkpoint on the body saves memory), or forward mode "
+        "(jax.jvp, jax.jacfwd); a fixed point or a root can be differentiated with lax.custom_root or jax.custom_vjp.")
+
+
+# --- batching -------------------------------------------------------------------------------------------------------
+
+def _batch(axis: AxisData, args: Any, dims: Any, *, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, body_nconsts: int,
+           body_jaxpr: ClosedJaxpr) -> Any:
+    cond_consts, consts, init = pieces(args, cond_nconsts, body_nconsts)
+    cond_dims, const_dims, init_dims = pieces(dims, cond_nconsts, body_nconsts)
+
+    def attempt(carry: Marks, force: bool) -> tuple[Any, Marks]:
+        return batch_jaxpr_axes(body_jaxpr, axis, [*const_dims, *(0 if m else None for m in carry)],
+                                carry if force else False)
+
+    start = [d is not None for d in init_dims]
+    guess = grow(start, lambda c: reached(body_jaxpr.jaxpr, [*(d is not None for d in const_dims), *c]))
+    carry, body = settle(start, guess, attempt)
+    cond, (differs,) = batch_jaxpr_axes(cond_jaxpr, axis, [*cond_dims, *(0 if m else None for m in carry)], False)
+    if not differs:
+        init = [match_axis(axis.size, d, 0, x) if m else x for x, d, m in zip(init, init_dims, carry, strict=True)]
+        outs = while_p.bind(*cond_consts, *consts, *init, **_params(cond, cond_nconsts, body, body_nconsts))
+        return outs, [0 if m else None for m in carry]
+    # Examples take different numbers of steps: the loop runs until none is left, carrying which are.
+    if any(ordered_effects.contains(e) for e in body_jaxpr.effects | cond_jaxpr.effects):
+        raise NotImplementedError("vmap of lax.while_loop with ordered effects (ordered callbacks, debug.print with "
+                                  "ordered=True) is not possible where examples take different numbers of steps")
+    body, _ = batch_jaxpr_axes(body_jaxpr, axis, [*const_dims, *[0] * len(init)], True)
+    cond, _ = batch_jaxpr_axes(cond_jaxpr, axis, [*cond_dims, *[0] * len(init)], True)
+    init = [match_axis(axis.size, d, 0, x) for x, d in zip(init, init_dims, strict=True)]
+    body, check = _while_any_left(body, cond, cond_nconsts, body_nconsts, axis_env.get())
+    (left,) = bind_jit(*cond_consts, *init, **call_params(cond, "cond_fun", {"inline": True}))
+    outs = while_p.bind(*cond_consts, *consts, left, *init,
+                        **_params(check, 0, body, cond_nconsts + body_nconsts))
+    return outs[1:], [0] * len(init)
+
+
+@weak_cache
+def _while_any_left(body: ClosedJaxpr, cond: ClosedJaxpr, cond_nconsts: int, body_nconsts: int,
+                    env: Any) -> tuple[ClosedJaxpr, ClosedJaxpr]:
+    """A body and a condition that also carry, in front, which examples go on."""
+    cond_avals = cond.in_avals[:cond_nconsts]
+    const_avals, carry_avals = pieces(body.in_avals, body_nconsts)
+    left_aval = cond.out_avals[0]
+
+    def step(*args: Any) -> list[Any]:
+        cond_consts, consts, (left, *carry) = pieces(args, cond_nconsts, body_nconsts)
+        new = eval_jaxpr(body.jaxpr, body.consts, *consts, *carry)
+        new = [select(_spread(left, x), y, x) for x, y in zip(carry, new, strict=True)]
+        (again,) = eval_jaxpr(cond.jaxpr, cond.consts, *cond_consts, *new)
+        return [and_p.bind(left, again), *new]
+
+    def check(left: Any, *carry: Any) -> list[Any]:
+        return [reduce_or(left, (0,))]
+
+    info = body.jaxpr.debug_info._replace(arg_names=None)
+    new_body = ClosedJaxpr(*trace_to_jaxpr(step, [*cond_avals, *const_avals, left_aval, *carry_avals], info))
+    new_cond = ClosedJaxpr(*trace_to_jaxpr(check, [left_aval, *carry_avals],
+                                           cond.jaxpr.debug_info._replace(arg_names=None)))
+    return new_body, new_cond
+
+
+def _spread(left: Any, x: Any) -> Any:
+    shape = typeof(x).shape
+    return left if len(shape) == 1 else broadcast_in_dim(left, shape, (0,))
+
+
+# --- dead code ------------------------------------------------------------------------------------------------------
+
+def _dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
+    """Drops components of the carry that neither the results, nor the condition, nor other components need."""
+    if not any(used_outputs) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    used, params, carry = _reduced(used_outputs, eqn.params)
+    outvars = [v if u else DropVar(v.aval) for v, u in zip(eqn.outvars, used_outputs, strict=True)]
+    if all(used) and all(carry):
+        return used, eqn if all(used_outputs) else eqn.replace(outvars=outvars)
+    return used, eqn.replace(invars=where(eqn.invars, used), outvars=where(outvars, carry), params=params)
+
+
+def _reduced(used_outputs: Sequence[bool], params: dict[str, Any]) -> tuple[Marks, dict[str, Any], Marks]:
+    """The loop that computes some components: operands it needs, its parameters, components it carries."""
+    cond, body, of_cond, of_body, carry = _reduced_bodies(params["body_jaxpr"], params["cond_jaxpr"],
+                                                          tuple(used_outputs), params["cond_nconsts"],
+                                                          params["body_nconsts"])
+    return [*of_cond, *of_body, *carry], _params(cond, sum(of_cond), body, sum(of_body)), carry
+
+
+@weak_cache(context=no_context)
+def _reduced_bodies(body: ClosedJaxpr, cond: ClosedJaxpr, used_outputs: tuple[bool, ...], cond_nconsts: int,
+                    body_nconsts: int) -> tuple[ClosedJaxpr, ClosedJaxpr, Marks, Marks, Marks]:
+    _, used_by_cond = dce_jaxpr(cond.jaxpr, [True])
+    of_cond, needed = pieces(used_by_cond, cond_nconsts)
+    carry = either(used_outputs, needed)
+    while True:
+        new, used = dce_jaxpr(body.jaxpr, carry, [*[False] * body_nconsts, *carry])
+        more = either(carry, used[body_nconsts:])
+        if more == carry:
+            break
+        carry = more
+    check, _ = dce_jaxpr(cond.jaxpr, [True], [*of_cond, *carry])
+    return (cond if check is cond.jaxpr else prune_consts(check, cond.consts),
+            body if new is body.jaxpr else prune_consts(new, body.consts), of_cond, used[:body_nconsts], carry)
+
+
+rules.primitive_jvps[while_p] = _jvp
+rules.primitive_linearizations[while_p] = _linearize
+split_rules[while_p] = _split
+rules.partial_eval_rules[while_p] = _partial
+rules.primitive_transposes[while_p] = _transpose
+rules.fancy_primitive_batchers[while_p] = _batch
+rules.dce_rules[while_p] = _dce
