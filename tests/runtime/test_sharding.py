@@ -45,6 +45,10 @@ def test_specs():
     assert pickle.loads(pickle.dumps(P("x", None, P.UNCONSTRAINED))) == P("x", None, P.UNCONSTRAINED)
     assert copy.deepcopy(P(P.UNCONSTRAINED))[0] is P.UNCONSTRAINED
     assert P("x", unreduced={"y"}).unreduced == {"y"}
+    assert P("x", unreduced={"y"}).to_ct_spec() == P("x", reduced={"y"})
+    assert P("x", reduced={"y"}).to_tangent_spec() == P("x", reduced={"y"})
+    with pytest.raises(ValueError, match="also split"):
+        P("x", unreduced={"x"})
     assert repr(P("x", unreduced={"y"})) == "P('x', unreduced={'y'})"
     with pytest.raises(ValueError, match="both"):
         P(unreduced={"y"}, reduced={"y"})
@@ -64,6 +68,8 @@ def test_meshes(mesh, four_devices):
     assert mesh.update(axis_names=("a", "b")).axis_names == ("a", "b")
     assert not mesh.devices.flags.writeable
     assert copy.deepcopy(mesh) is mesh
+    assert mesh.are_all_axes_auto and not mesh.are_all_axes_explicit_or_manual
+    assert not mesh.is_scalar and Mesh(four_devices[0], ()).is_scalar
     with pytest.raises(ValueError, match="one axis name for each dimension"):
         Mesh(four_devices, ("x", "y"))
     with pytest.raises(ValueError, match="AxisType"):
@@ -77,6 +83,9 @@ def test_abstract_meshes(mesh):
     assert AbstractMesh((2, 2), ("x", "y")) != abstract  # nothing is known of its devices
     assert AbstractMesh((2,), "x").update(axis_sizes=(3,)).size == 3
     assert NamedSharding(abstract, P("x")).shard_shape((4,)) == (2,)
+    assert abstract.update_axis_types({"y": AxisType.Manual}).manual_axes == ("y",)
+    with pytest.raises(ValueError, match="has no devices"):
+        abstract.local_devices  # noqa: B018
     with pytest.raises(ValueError, match="do not match"):
         AbstractMesh((2, 2), ("x",))
 
@@ -129,6 +138,11 @@ def test_named(mesh, four_devices):
     assert s.update(spec=P("y")).spec == P("y")
     assert s.with_memory_kind("pinned_host").memory_kind == "pinned_host"
     assert s.device_set == set(four_devices)
+    assert NamedSharding(mesh, P("x")).replicated_axes == {"y"}
+    with pytest.raises(ValueError, match="Explicit"):
+        NamedSharding(mesh, P("x", unreduced={"y"}))
+    explicit = Mesh(mesh.devices, ("x", "y"), axis_types=AxisType.Explicit)
+    assert NamedSharding(explicit, P("x", unreduced={"y"})).replicated_axes == frozenset()
     with pytest.raises(ValueError, match="not a multiple of 2"):
         s.shard_shape((3, 6))
     with pytest.raises(ValueError, match="at least 2 dimensions"):

@@ -164,7 +164,7 @@ class _Placement:
     def format(self: Any) -> Format:
         """Memory layout and sharding."""
         self._check_alive()
-        return Format(Layout.from_pjrt(self._pjrt_layout), self._sharding)
+        return Format(Layout.from_pjrt_layout(self._pjrt_layout), self._sharding)
 
 
 # --- life and death ----------------------------------------------------------------------------------------

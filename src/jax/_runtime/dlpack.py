@@ -37,6 +37,9 @@ _EXCHANGEABLE = frozenset(np.dtype(t) for t in (
     "complex64", "complex128", dtypes.bfloat16))
 
 
+SUPPORTED_DTYPES: frozenset[np.dtype] = _EXCHANGEABLE
+
+
 def is_supported_dtype(dtype: Any) -> bool:
     """Whether arrays of ``dtype`` can be exchanged with other libraries."""
     return np.dtype(dtype) in _EXCHANGEABLE
@@ -97,6 +100,20 @@ class _Exchange:
             x.block_until_ready()
             stream = None
         return xla.buffer_to_dlpack_managed_tensor(x, stream=stream)
+
+
+def to_dlpack(x: Any, stream: Any = None, src_device: Any = None, dl_device: Any = None,
+              max_version: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+    """The DLPack capsule of an array, as ``x.__dlpack__`` makes it.
+
+    Args:
+      x: an array.
+      stream, dl_device, max_version, copy: see ``jax.Array.__dlpack__``.
+      src_device: the device that ``x`` is on; not needed, as ``x`` knows.
+    """
+    if not isinstance(x, ArrayImpl):
+        raise TypeError(f"to_dlpack needs a jax.Array, not {type(x).__name__}")
+    return x.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
 def _find_device(kind: DLDeviceType, number: int) -> Any:

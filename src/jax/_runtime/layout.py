@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax._base import _jaxlib
+from jax._base._jaxlib import xla
 
 
 class Layout:
@@ -26,13 +27,23 @@ class Layout:
         self.tiling = None if tiling is None else tuple(map(tuple, tiling))
         self.sub_byte_element_size_in_bits = sub_byte_element_size_in_bits
 
+    def update(self, **kwargs: Any) -> Layout:
+        """A copy with some fields replaced."""
+        return Layout(**{name: kwargs.pop(name, getattr(self, name)) for name in self.__slots__}, **kwargs)
+
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """Raises ValueError unless arrays of this shape have as many dimensions."""
+        if len(self.major_to_minor) != len(aval_shape):
+            raise ValueError(f"{self} is for arrays of {len(self.major_to_minor)} dimensions; this one has shape "
+                             f"{tuple(aval_shape)}")
+
     @classmethod
-    def from_pjrt(cls, layout: Any) -> Layout:
+    def from_pjrt_layout(cls, layout: Any) -> Layout:
         """From jaxlib's object."""
         inner = layout._xla_layout()
         return cls(inner.minor_to_major()[::-1], inner.tiling(), inner.element_size_in_bits())
 
-    def to_xla(self, itemsize_bits: int = 0) -> str:
+    def to_xla(self) -> str:
         """As XLA writes it, for attributes of a module."""
         inner = _jaxlib.hlo.Layout(list(self.major_to_minor[::-1]), [list(t) for t in self.tiling or ()],
                                    self.sub_byte_element_size_in_bits)
@@ -73,6 +84,10 @@ class Format:
     __slots__ = ("layout", "sharding")
 
     def __init__(self, layout: Any = None, sharding: Any = None) -> None:
+        if layout is not None and layout is not Layout.AUTO and not isinstance(layout, Layout):
+            raise TypeError(f"the layout of a Format is a Layout, Layout.AUTO or None, not {layout!r}")
+        if sharding is not None and not isinstance(sharding, xla.Sharding):
+            raise TypeError(f"the sharding of a Format is a jax.sharding.Sharding or None, not {sharding!r}")
         if isinstance(layout, Layout) and sharding is None:
             raise ValueError("a concrete layout depends on the device: give a sharding with it")
         self.layout = layout

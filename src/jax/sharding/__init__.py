@@ -13,6 +13,7 @@ from ._meshes import get_abstract_mesh as get_abstract_mesh
 from ._meshes import get_mesh as get_mesh
 from ._meshes import set_mesh as set_mesh
 from ._meshes import use_abstract_mesh as use_abstract_mesh
+from ._placements import GSPMDSharding as GSPMDSharding
 from ._placements import NamedSharding as NamedSharding
 from ._placements import Sharding as Sharding
 from ._placements import SingleDeviceSharding as SingleDeviceSharding

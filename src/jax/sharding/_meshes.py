@@ -7,7 +7,7 @@ import enum
 import math
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,26 @@ class _MeshShape:
         """Axes over which the program itself runs one body per device."""
         return self._axes_of_type(AxisType.Manual)
 
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """Whether the compiler chooses the partitionings over every axis."""
+        return all(t is AxisType.Auto for t in self.axis_types)
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """Whether partitionings over every axis are part of array types."""
+        return all(t is AxisType.Explicit for t in self.axis_types)
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """Whether the program itself runs one body per device over every axis."""
+        return all(t is AxisType.Manual for t in self.axis_types)
+
+    @property
+    def are_all_axes_explicit_or_manual(self) -> bool:
+        """Whether the compiler chooses no partitioning."""
+        return AxisType.Auto not in self.axis_types
+
     def _axes_text(self) -> str:
         axes = ", ".join(f"{n!r}: {s}" for n, s in self.shape_tuple) or "()"
         return f"{axes}, axis_types={self.axis_types!r}"
@@ -138,6 +158,11 @@ class Mesh(_MeshShape):
 
     def _scalar_size(self) -> int:
         return self.devices.size
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is one device without an axis."""
+        return self.devices.ndim == 0
 
     @property
     def device_ids(self) -> np.ndarray:
@@ -267,10 +292,19 @@ class AbstractMesh(_MeshShape):
                             self.axis_types if axis_types is None else axis_types,
                             abstract_device=kwargs.pop("abstract_device", self.abstract_device), **kwargs)
 
-    @property
-    def devices(self) -> Any:
-        """Abstract meshes hold no devices."""
+    def update_axis_types(self, name_to_type: Mapping[Any, AxisType]) -> AbstractMesh:
+        """A mesh with the types of some axes replaced."""
+        new = tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types, strict=True))
+        return self.update(axis_types=new)
+
+    def _no_devices(self) -> Any:
         raise ValueError("an AbstractMesh has no devices; use the Mesh it came from")
+
+    devices = property(_no_devices, doc="Abstract meshes hold none: ValueError.")
+    device_ids = property(_no_devices, doc="Abstract meshes hold no devices: ValueError.")
+    local_devices = property(_no_devices, doc="Abstract meshes hold no devices: ValueError.")
+    local_mesh = property(_no_devices, doc="Abstract meshes hold no devices: ValueError.")
+    is_multi_process = property(_no_devices, doc="Abstract meshes hold no devices: ValueError.")
 
     def _key(self) -> tuple[Any, ...]:
         return self.axis_sizes, self.axis_names, self.axis_types, self.abstract_device

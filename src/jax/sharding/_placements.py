@@ -11,6 +11,7 @@ from jax._base import _jaxlib
 from jax._base._jaxlib import xla
 from jax._base.graft import graft_onto
 
+from ._meshes import AxisType
 from ._specs import PartitionSpec, axes_of
 
 Sharding = xla.Sharding
@@ -102,8 +103,7 @@ class _AnySharding:
         """
         counts, _ = self._tiles()
         shape = tuple(global_shape)
-        if len(counts) > len(shape):
-            raise ValueError(f"{self} is for arrays of at least {len(counts)} dimensions; this one has shape {shape}")
+        self._check_rank(shape)
         block = list(shape)
         for axis, n in enumerate(counts):
             if block[axis] % n:
@@ -122,8 +122,13 @@ class _AnySharding:
         return _layout_key(self, ndim) == _layout_key(other, ndim)
 
     def check_compatible_aval(self: Any, aval_shape: Shape) -> None:
-        """Raises ValueError unless arrays of this shape can be laid out so."""
-        self.shard_shape(aval_shape)
+        """Raises ValueError unless arrays of this shape have enough dimensions."""
+        self._check_rank(aval_shape)
+
+    def _check_rank(self: Any, shape: Shape) -> None:
+        needed = len(self._tiles()[0])
+        if needed > len(shape):
+            raise ValueError(f"{self} is for arrays of at least {needed} dimensions; this one has shape {shape}")
 
 
 def _layout_key(sharding: Any, ndim: int) -> Any:
@@ -225,6 +230,11 @@ def check_spec(mesh: Any, spec: PartitionSpec) -> None:
                 raise DuplicateSpecError(f"{spec} uses the mesh axis {axis!r} more than once; an axis can split "
                                          "at most one dimension")
             seen.add(axis)
+    types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+    for axis in sorted(spec.unreduced | spec.reduced):
+        if types.get(axis) is not AxisType.Explicit:
+            raise ValueError(f"{spec} has a sum pending over the mesh axis {axis!r}, which must be an axis of type "
+                             f"Explicit for that; the mesh is {mesh}")
 
 
 def _axis_order(sharding: Any) -> tuple[tuple[int, ...], tuple[int, ...], list[int], list[int]]:
@@ -263,6 +273,13 @@ class _Named:
             subgroups.append(hlo.OpSharding.Type.REPLICATED)
         return hlo.HloSharding.iota_tile(dims, sizes, splitting + rest, subgroups)
 
+    @property
+    def replicated_axes(self: Any) -> frozenset[Any]:
+        """The mesh axes over which the value is the same on all devices."""
+        spec = self.spec
+        split = {axis for entry in spec.partitions for axis in axes_of(entry)}
+        return frozenset(self.mesh.axis_names) - split - spec.unreduced
+
     def with_memory_kind(self: Any, kind: str) -> Any:
         """The same partitioning in another kind of memory."""
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
@@ -286,6 +303,11 @@ class _Named:
 @graft_onto(GSPMDSharding)
 class _Gspmd:
     """A device list and XLA's own description."""
+
+    @staticmethod
+    def get_replicated(devices: Any, *, memory_kind: str | None = None) -> Any:
+        """The sharding that puts the whole array on each of ``devices``."""
+        return GSPMDSharding(xla.DeviceList(tuple(devices)), _replicated_hlo(), memory_kind=memory_kind)
 
     def _tiles(self: Any) -> Tiles:
         op = self._hlo_sharding

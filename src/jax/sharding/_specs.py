@@ -40,6 +40,10 @@ class PartitionSpec:
         self._partitions = xla.canonicalize_partitions(tuple(partitions))
         self._unreduced = frozenset(unreduced)
         self._reduced = frozenset(reduced)
+        split = {axis for entry in self._partitions for axis in axes_of(entry)}
+        for kind, axes in (("unreduced", self._unreduced), ("reduced", self._reduced)):
+            if axes & split:
+                raise ValueError(f"mesh axes {sorted(axes & split)} are given as {kind} and also split a dimension")
         both = self._unreduced & self._reduced
         if both:
             raise ValueError(f"mesh axes {sorted(both)} are given both as unreduced and as reduced")
@@ -64,6 +68,18 @@ class PartitionSpec:
         partitions = kwargs.pop("partitions", self._partitions)
         return PartitionSpec(*partitions, unreduced=kwargs.pop("unreduced", self._unreduced),
                              reduced=kwargs.pop("reduced", self._reduced), **kwargs)
+
+    def to_tangent_spec(self) -> PartitionSpec:
+        """The partitioning of tangents: the same."""
+        return self
+
+    def to_ct_spec(self) -> PartitionSpec:
+        """The partitioning of cotangents: a pending sum becomes one that has been taken, and the other way round."""
+        return self.update(unreduced=self._reduced, reduced=self._unreduced)
+
+    def to_lo(self) -> list[PartitionSpec]:
+        """The specs of the plain arrays that carry the value: this one."""
+        return [self]
 
     def index(self, entry: Any) -> int:
         """Position of the first dimension that has ``entry``."""
