@@ -112,6 +112,18 @@ from jax.lax._creation import (
     iota_p as iota_p,
     zeros_like_array as zeros_like_array,
 )
+from jax.lax._cumulative import (
+    cumlogsumexp as cumlogsumexp,
+    cumlogsumexp_p as cumlogsumexp_p,
+    cummax as cummax,
+    cummax_p as cummax_p,
+    cummin as cummin,
+    cummin_p as cummin_p,
+    cumprod as cumprod,
+    cumprod_p as cumprod_p,
+    cumsum as cumsum,
+    cumsum_p as cumsum_p,
+)
 from jax.lax._dot import (
     DotDimensionNumbers as DotDimensionNumbers,
     batch_matmul as batch_matmul,
@@ -207,6 +219,7 @@ from jax.lax._precision import (
     DotAlgorithm as DotAlgorithm,
     DotAlgorithmPreset as DotAlgorithmPreset,
     Precision as Precision,
+    PrecisionLike as PrecisionLike,
 )
 from jax.lax._reduce import (
     argmax as argmax,
@@ -226,6 +239,10 @@ from jax.lax._reduce import (
     reduce_sum as reduce_sum,
     reduce_xor as reduce_xor,
     reduce_xor_p as reduce_xor_p,
+)
+from jax.lax._reduce_general import (
+    reduce as reduce,
+    reduce_p as reduce_p,
 )
 from jax.lax._rounding import (
     RoundingMethod as RoundingMethod,

@@ -73,7 +73,8 @@ def _interleave(even: Any, odd: Any, axis: int, n: int) -> Any:
     rank = len(typeof(even).shape)
     dtype = typeof(even).dtype
     # Minus zero is what leaves every float as it is when added, minus zero included.
-    zero = np.array(complex(-0.0, -0.0) if category(dtype) == COMPLEX else -0.0 if category(dtype) == FLOAT else 0, dtype)
+    kind = category(dtype)
+    zero = np.array(complex(-0.0, -0.0) if kind == COMPLEX else -0.0 if kind == FLOAT else 0, dtype)
     config: list[Any] = [(0, 0, 0)] * rank
     config[axis] = (0, 1 - n % 2, 1)
     spread = pad(even, zero, config)
@@ -261,3 +262,6 @@ def _log_add_exp_scalar(dtype: Any, a: Any, b: Any) -> Any:
 
 cumlogsumexp_p = _cumulative("cumlogsumexp", INEXACT, _log_add_exp, _log_add_exp_scalar, "max", (1, 1))
 _derivative(cumlogsumexp_p, _log_add_exp_tangent)
+
+__all__ = ["cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p", "cumprod", "cumprod_p",
+           "cumsum", "cumsum_p", "tree_scan"]

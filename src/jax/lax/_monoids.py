@@ -104,8 +104,8 @@ def traced(op: str, computation: Callable[..., Any], avals: Sequence[Any], tree:
         closed = _trace(computation, op, scalars, tree)
     if any(isinstance(c, Tracer) for c in closed.consts):
         raise NotImplementedError(
-            f"{op}: the computation uses a traced value from outside; it may use its arguments and constants only. Pass "
-            "the value as one more operand, broadcast to the shape of the others.")
+            f"{op}: the computation uses a traced value from outside; it may use its arguments and constants only. "
+            "Pass the value as one more operand, broadcast to the shape of the others.")
     return closed
 
 
@@ -116,8 +116,8 @@ def _trace(computation: Callable[..., Any], op: str, scalars: tuple[Any, ...], t
         out = computation(tree_unflatten(tree, args[:n]), tree_unflatten(tree, args[n:]))
         leaves, found = tree_flatten(out)
         if found != tree:
-            raise TypeError(f"{op}: the computation must return the structure of its first argument, {tree}; it returned "
-                            f"{found}")
+            raise TypeError(f"{op}: the computation must return the structure of its first argument, {tree}; it "
+                            f"returned {found}")
         return leaves
 
     name = getattr(computation, "__name__", "computation")

@@ -21,8 +21,8 @@ class Precision(enum.Enum):
     """How much accuracy products of float32 values keep on hardware that multiplies narrower numbers.
 
     On CPUs all levels are full precision. ``DEFAULT`` (also ``"default"``, ``"bfloat16"``, ``"fastest"``) is the
-    fastest mode, ``HIGH`` (``"high"``, ``"bfloat16_3x"``, ``"tensorfloat32"``) a middle one, ``HIGHEST`` (``"highest"``,
-    ``"float32"``) computes with all bits of the operands.
+    fastest mode, ``HIGH`` (``"high"``, ``"bfloat16_3x"``, ``"tensorfloat32"``) a middle one, ``HIGHEST``
+    (``"highest"``, ``"float32"``) computes with all bits of the operands.
     """
 
     DEFAULT = 0
@@ -155,6 +155,8 @@ _ON_CPU = frozenset({DotAlgorithmPreset.F16_F16_F16, DotAlgorithmPreset.BF16_BF1
                      DotAlgorithmPreset.BF16_BF16_F32_X3, DotAlgorithmPreset.BF16_BF16_F32_X6,
                      DotAlgorithmPreset.F32_F32_F32, DotAlgorithmPreset.F64_F64_F64})
 
+
+PrecisionLike = Precision | str | tuple[Precision, Precision] | tuple[str, str] | DotAlgorithm | DotAlgorithmPreset | None
 
 # --- the precision argument -----------------------------------------------------------------------------------------
 

@@ -135,7 +135,8 @@ def _batch(args: Any, batch_dims: Any, *, computation: Any, jaxpr: ClosedJaxpr, 
 def _batch_inits(xs: Any, inits: Any, init_dims: Any, jaxpr: ClosedJaxpr, axes: Any, out_dim: int) -> Any:
     """An initial value for each example: the elements are folded, and it joins at the end."""
     shape = reduced_shape(typeof(xs[0]).shape, axes)
-    spread = [broadcast_in_dim(v, shape, () if d is None else (out_dim,)) for v, d in zip(inits, init_dims, strict=True)]
+    spread = [broadcast_in_dim(v, shape, () if d is None else (out_dim,))
+              for v, d in zip(inits, init_dims, strict=True)]
     outs = _by_folding(jaxpr, axes, *xs, *spread)
     return outs, [out_dim] * len(outs)
 
