@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -261,3 +262,19 @@ def test_large_captured_arrays_are_reported():
     with captured_constants_warn_bytes(100), captured_constants_report_frames(1):
         with pytest.warns(UserWarning, match=r"closes over 1 arrays of 4,000 bytes.*(.|\n)*f32\[1000\].*(.|\n)*lambda"):
             run(closed, np.ones(1000, np.float32))
+
+
+def test_threads_lower_and_compile_at_the_same_time():
+    def work(n):
+        def fun(x):
+            for _ in range(n):
+                x = add_p.bind(mul_p.bind(x, 2.0), x)
+            return x
+
+        lowered = program.lower_program(close(fun, aval(n)), "fun", platforms=("cpu",))
+        (out,) = program.compile_lowered(lowered).call([np.ones(n, np.float32)])
+        lowered.release()
+        return out.tolist()
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(work, range(1, 13))) == [[3.0**n] * n for n in range(1, 13)]

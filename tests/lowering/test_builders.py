@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -232,3 +234,42 @@ def test_arbitrary_operations():
     out = build(lambda x: [hlo.op("stablehlo.add", [x.type], [x, x]).result, hlo.op1("stablehlo.tan", x.type, [x]),
                            *hlo.opn("stablehlo.optimization_barrier", [x.type], [x])], ShapedArray((2,), np.float32))
     assert "stablehlo.add" in out and "stablehlo.tan" in out
+
+
+def doubled_sum(factor, a, b):
+    return hlo.add(hlo.multiply(a, hlo.full(factor, (), np.float32)), b)
+
+
+def test_copied_regions_are_those_asked_for():
+    def reductions(x, y):
+        zero = hlo.full(0, (), np.float32)
+        outside = hlo.full(7, (), np.float32)
+        outs = []
+        for combine in (hlo.add, hlo.maximum, functools.partial(doubled_sum, 2), functools.partial(doubled_sum, 3),
+                        lambda a, b: hlo.add(hlo.multiply(a, outside), b)):
+            for operand, dims in ((x, (0,)), (x, (1,)), (y, (0,)), (x, (0,))):
+                outs += hlo.reduce([operand], [zero], dims, combine)
+        return outs
+
+    out = build(reductions, aval(3, 3), aval(4, 3))
+    lines = [line for line in out.split("\n") if "stablehlo.reduce(" in line]
+    assert len(lines) == 20
+    for start, name in ((0, "add"), (4, "maximum")):
+        found = [line.split("= ", 1)[1] for line in lines[start:start + 4]]
+        assert all(f"applies stablehlo.{name} across" in line for line in found)
+        assert ["dimensions = [0]" in line for line in found] == [True, False, True, True]
+        assert ["tensor<4x3xf32>" in line for line in found] == [False, False, True, False]
+    assert out.count("dense<2.000000e+00>") == out.count("dense<3.000000e+00>") == 4
+
+
+def test_copies_have_locations_of_their_own():
+    def reductions(x):
+        zero = hlo.full(0, (), np.float32)
+        outs = []
+        for name in ("first", "second"):
+            with _jaxlib.ir.Location.name(name):
+                outs += hlo.reduce([x], [zero], (0,), hlo.add)
+        assert [str(v.owner.location) for v in outs] == ['loc("first")', 'loc("second")']
+        return outs
+
+    build(reductions, aval(3))

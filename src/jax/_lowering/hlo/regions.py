@@ -9,7 +9,7 @@ import numpy as np
 
 from jax._base import _jaxlib
 from jax._lowering.context import current_state
-from jax._lowering.hlo.core import create, fill_region, op1, opn, region_op
+from jax._lowering.hlo.core import op1, opn, region_op
 from jax._lowering.hlo.shape import padding_attr
 from jax._lowering.types import (
     bool_attr,
@@ -27,7 +27,8 @@ Fill = Callable[..., Any]
 
 
 def _scalar_type(value: Any) -> Any:
-    return _jaxlib.ir.RankedTensorType.get((), value.type.element_type)
+    typ = value.type
+    return typ if typ.rank == 0 else _jaxlib.ir.RankedTensorType.get((), typ.element_type)
 
 
 def reduce(values: Sequence[Any], inits: Sequence[Any], dimensions: Ints, combine: Fill,
@@ -40,40 +41,9 @@ def reduce(values: Sequence[Any], inits: Sequence[Any], dimensions: Ints, combin
                                                      v.type.element_type) for v in values]
     else:
         out_types = [ir_type(a) for a in avals_out]
-    operation = getattr(combine, "operation", None)
-    if operation is not None and len(values) == 1:
-        return [_simple_reduce(values[0], inits[0], dimensions, out_types[0], combine, operation)]
     scalars = [_scalar_type(v) for v in inits]
     return region_op("stablehlo.reduce", out_types, values + inits, {"dimensions": dense_int_array(dimensions)},
                      [(scalars * 2, combine)])
-
-
-def _simple_reduce(value: Any, init: Any, dimensions: Ints, out_type: Any, combine: Fill, operation: str) -> Any:
-    """Sums, products, extrema: copies of one operation per type, which costs a third of writing the region anew."""
-    state = current_state()
-    typ = value.type
-    key = ("reduce", operation, typ, tuple(dimensions))
-    found = state.attrs.get(key)
-    if found is None:
-        found = state.attrs[key] = _reduce_model(typ, init.type, dimensions, out_type, combine)
-    copy = found[0].clone()
-    operands = copy.operands
-    operands[0] = value
-    operands[1] = init
-    copy.location = _jaxlib.ir.Location.current
-    return copy.result
-
-
-def _reduce_model(typ: Any, scalar: Any, dimensions: Ints, out_type: Any, combine: Fill) -> tuple[Any, Any]:
-    """A reduction of the argument of a function that belongs to no module, and that function, which holds it."""
-    ir, unknown = _jaxlib.ir, current_state().unknown
-    holder = create("func.func", (), (), None, None, 1, unknown, False)
-    block = ir.Block.create_at_start(holder.regions[0], [typ, scalar], [unknown, unknown])
-    with unknown, ir.InsertionPoint(block):
-        model = create("stablehlo.reduce", (out_type,), list(block.arguments),
-                       {"dimensions": dense_int_array(dimensions)}, None, 1)
-        fill_region(model.regions[0], [scalar, scalar], combine)
-    return model, holder
 
 
 def reduce_window(values: Sequence[Any], inits: Sequence[Any], avals_out: Sequence[Any], combine: Fill, *,
