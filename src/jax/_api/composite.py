@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jax._api.jit import jit
+from jax._base.config import numpy_rank_promotion
 from jax._base.source import api_boundary
 from jax._language.trace import current_trace
 
@@ -29,7 +30,8 @@ def composite(fun: Callable[..., Any] | None = None, *, static_argnames: str | S
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if _get_trace().staged:
+        # Warnings about ranks are due at each call, and compiled calls are cached.
+        if _get_trace().staged or numpy_rank_promotion.value == "warn":
             return fun(*args, **kwargs)
         return compiled(*args, **kwargs)
 

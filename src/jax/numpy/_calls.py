@@ -21,7 +21,6 @@ from jax import dtypes
 from jax._api.jit import jit
 from jax._base.config import enable_x64, numpy_rank_promotion
 from jax._language.trace import bottom, current_trace
-from jax.numpy._promotion import check_rank_promotion
 
 _get_trace = current_trace.get
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -84,17 +83,11 @@ def binary(prim: Any, accepted: frozenset[Any], **params: Any) -> Callable[[Any]
             compiled = jit(fun)
             return compiled(x, y)
 
-        def eager_checked(x: Any, y: Any) -> Any:
-            # Compiled calls are cached, and a warning is due at each call.
-            check_rank_promotion(fun.__name__.strip("_"), [np.shape(x), np.shape(y)])
-            return compiled(x, y)
-
         def call(x: Any, y: Any) -> Any:
             trace = _get_trace()
             if trace is bottom:
-                if numpy_rank_promotion.value == "allow":
-                    return compiled(x, y)
-                return eager_checked(x, y)
+                # Compiled calls are cached, and a warning is due at each call.
+                return compiled(x, y) if numpy_rank_promotion.value != "warn" else fun(x, y)
             tx, ty = type(x), type(y)
             if ty is float or ty is int:
                 a = getattr(x, "aval", None)

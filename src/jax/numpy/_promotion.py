@@ -46,7 +46,14 @@ def check_arraylike(name: str, *args: Any) -> None:
     """
     for i, x in enumerate(args):
         if type(x) not in _known_types and not is_arraylike(x):
-            raise TypeError(f"{name} requires array or scalar arguments; at position {i}, {not_an_array_message(x)}")
+            raise TypeError(f"{name} requires array or scalar arguments; at position {i}, {_refusal(x)}")
+
+
+def _refusal(x: Any) -> str:
+    if isinstance(x, list | tuple):
+        return (f"it got a {type(x).__name__}. Make one array of it: jnp.array(x) for numbers, jnp.stack(x) for a "
+                "sequence of arrays.")
+    return not_an_array_message(x)
 
 
 def check_arraylike_or_none(name: str, *args: Any) -> None:

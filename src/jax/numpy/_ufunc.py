@@ -152,6 +152,11 @@ class ufunc:
         return _ufunc_methods.outer(self, A, B)
 
 
+def ufunc_of(nin: int, *, identity: Any = None) -> Callable[[Callable[..., Any]], ufunc]:
+    """Decorator that makes a :class:`ufunc` of a function of ``nin`` arrays."""
+    return lambda func: ufunc(func, nin, 1, identity=identity)
+
+
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
     """Makes a :class:`ufunc` of a function of scalars.
 

@@ -10,20 +10,16 @@ import numpy as np
 from jax import dtypes, lax
 from jax._api.composite import composite
 from jax._base._jaxlib import xla
-from jax._base.config import enable_x64
 from jax._ground.families import category, constant
 from jax._language.avals import typeof
-from jax._language.trace import current_trace
 from jax.lax._select import where as _where
 from jax.numpy import _calls as calls
 from jax.numpy._promotion import (
-    as_dtype, check_arraylike, promote_args, promote_args_inexact, promote_args_numeric, promote_dtypes_inexact, promote_shapes,
-    unwrap,
+    as_dtype, check_arraylike, promote_args, promote_args_inexact, promote_args_numeric, promote_shapes, unwrap,
 )
-from jax.numpy._ufunc import ufunc
+from jax.numpy._ufunc import ufunc_of
 
 _BOOL = np.dtype(bool)
-_get_trace = current_trace.get
 
 
 def _is_bool(x: Any) -> bool:
@@ -40,8 +36,9 @@ def _const(x: Any, value: Any) -> Any:
 
 # --- sums and products ----------------------------------------------------------------------------------------------
 
+@ufunc_of(2, identity=0)
 @calls.binary(lax.add_p, calls.NUMBERS)
-def _add(x: Any, y: Any, /) -> Any:
+def add(x: Any, y: Any, /) -> Any:
     """``x + y``, element by element; of booleans, "or".
 
     >>> import jax.numpy as jnp
@@ -52,8 +49,9 @@ def _add(x: Any, y: Any, /) -> Any:
     return lax.bitwise_or(x, y) if _is_bool(x) else lax.add(x, y)
 
 
+@ufunc_of(2)
 @calls.binary(lax.sub_p, calls.NUMBERS)
-def _subtract(x: Any, y: Any, /) -> Any:
+def subtract(x: Any, y: Any, /) -> Any:
     """``x - y``, element by element. Unsigned integers wrap around.
 
     Raises:
@@ -63,15 +61,17 @@ def _subtract(x: Any, y: Any, /) -> Any:
     return lax.sub(x, y)
 
 
+@ufunc_of(2, identity=1)
 @calls.binary(lax.mul_p, calls.NUMBERS, out_dtype=None)
-def _multiply(x: Any, y: Any, /) -> Any:
+def multiply(x: Any, y: Any, /) -> Any:
     """``x * y``, element by element; of booleans, "and"."""
     x, y = promote_args("multiply", x, y)
     return lax.bitwise_and(x, y) if _is_bool(x) else lax.mul(x, y)
 
 
+@ufunc_of(1)
 @calls.unary(lax.neg_p, calls.NUMBERS)
-def _negative(x: Any, /) -> Any:
+def negative(x: Any, /) -> Any:
     """``-x``, element by element. Unsigned integers wrap around.
 
     Raises:
@@ -181,7 +181,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:  # noqa: A001 - the document
     x1, x2 = promote_args_numeric("divmod", x1, x2)
     if _kind(x1) == "floating":
         return _float_divmod(x1, x2)
-    return floor_divide.__wrapped__(x1, x2), remainder.__wrapped__(x1, x2)
+    return floor_divide(x1, x2), remainder(x1, x2)
 
 
 @calls.unary(lax.integer_pow_p, calls.INEXACT, y=-1)
@@ -286,8 +286,9 @@ def sign(x: Any, /) -> Any:
 
 # --- extremes -------------------------------------------------------------------------------------------------------
 
+@ufunc_of(2)
 @calls.binary(lax.max_p, calls.ANY)
-def _maximum(x: Any, y: Any, /) -> Any:
+def maximum(x: Any, y: Any, /) -> Any:
     """The larger of ``x`` and ``y``, element by element; NaN where either is NaN.
 
     Complex numbers are compared by real part, then by imaginary part.
@@ -296,8 +297,9 @@ def _maximum(x: Any, y: Any, /) -> Any:
     return lax.max(x, y)
 
 
+@ufunc_of(2)
 @calls.binary(lax.min_p, calls.ANY)
-def _minimum(x: Any, y: Any, /) -> Any:
+def minimum(x: Any, y: Any, /) -> Any:
     """The smaller of ``x`` and ``y``, element by element; NaN where either is NaN. See ``jnp.maximum``."""
     x, y = promote_args("minimum", x, y)
     return lax.min(x, y)
@@ -315,17 +317,3 @@ def fmin(x1: Any, x2: Any) -> Any:
     """The smaller of ``x1`` and ``x2``, element by element; where one is NaN, the other one."""
     x1, x2 = promote_args("fmin", x1, x2)
     return _where(lax.bitwise_or(lax.lt(x1, x2), lax.ne(x2, x2)), x1, x2)
-
-
-def _named(function: Any, name: str, nin: int = 2, **options: Any) -> ufunc:
-    function.__name__ = function.__qualname__ = name
-    function.general.__name__ = function.general.__qualname__ = name
-    return ufunc(function, nin, 1, name=name, **options)
-
-
-add = _named(_add, "add", identity=0)
-subtract = _named(_subtract, "subtract")
-multiply = _named(_multiply, "multiply", identity=1)
-negative = _named(_negative, "negative", nin=1)
-maximum = _named(_maximum, "maximum")
-minimum = _named(_minimum, "minimum")

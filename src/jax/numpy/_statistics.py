@@ -1,0 +1,221 @@
+"""Means, variances, standard deviations and weighted averages."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from jax import dtypes, lax
+from jax._api.composite import composite
+from jax._ground.families import category, constant
+from jax._language import dims
+from jax._language.avals import typeof
+from jax.lax._select import where as _where
+from jax.numpy import _reductions as red
+from jax.numpy._promotion import (
+    as_dtype, broadcast_args, broadcast_to, check_arraylike, promote_dtypes_inexact, refuse_out, static_axis, unwrap,
+)
+from jax.numpy._ufuncs_arithmetic import _as_array
+
+
+def _requested(name: str, dtype: Any) -> Any:
+    return None if dtype is None else dtypes.requested_dtype(dtype, name)
+
+
+def _count(shape: tuple[Any, ...], axes: tuple[int, ...], dtype: Any) -> Any:
+    return constant(dtype, dims.size_of([shape[d] for d in axes]))
+
+
+# --- mean -----------------------------------------------------------------------------------------------------------
+
+def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
+         where: Any = None) -> Any:
+    """The arithmetic mean over ``axis``; NaN of nothing.
+
+    Integers and booleans are averaged in the default float, half-precision floats in float32.
+
+    Args:
+      a: an array or scalar.
+      axis: an axis, a tuple of axes, or None for all.
+      dtype: dtype of the result.
+      out: not supported.
+      keepdims: keep reduced axes with size 1.
+      where: booleans, broadcast with ``a``: which elements to take.
+
+    >>> import jax.numpy as jnp
+    >>> float(jnp.mean(jnp.array([1, 2, 6])))
+    3.0
+    """
+    refuse_out("mean", out)
+    return _mean(a, axis=static_axis(axis), dtype=_requested("mean", dtype), keepdims=builtins.bool(keepdims),
+                 where=where)
+
+
+@composite(static_argnames=("axis", "dtype", "keepdims"))
+def _mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = None) -> Any:
+    check_arraylike("mean", a)
+    a = _as_array(unwrap(a))
+    aval = typeof(a)
+    result = dtypes.to_inexact_dtype(aval.dtype) if dtype is None else dtype
+    inner = np.dtype(np.float32) if result in red._HALF else result
+    a = as_dtype(a, inner, aval.weak_type and dtype is None)
+    shape = typeof(a).shape
+    axes = red.reduced_axes("mean", axis, shape)
+    if where is None:
+        count = _count(shape, axes, inner)
+    else:
+        where, a = broadcast_args("mean", unwrap(where), a)
+        shape = typeof(a).shape
+        axes = red.reduced_axes("mean", axis, shape)
+        count = red.sum(where, axes, dtype=inner, keepdims=keepdims)
+    total = red.sum(a, axes, dtype=None, keepdims=keepdims, where=where)
+    return as_dtype(lax.div(total, count), result, False) if result != inner else lax.div(total, count)
+
+
+# --- variance -------------------------------------------------------------------------------------------------------
+
+def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: bool = False, *,
+        where: Any = None, mean: Any = None, correction: Any = None) -> Any:
+    """The variance over ``axis``: the mean squared distance from the mean; real for complex numbers.
+
+    Args:
+      a: an array or scalar.
+      axis: an axis, a tuple of axes, or None for all.
+      dtype: dtype of the result.
+      out: not supported.
+      ddof: what is subtracted from the number of elements in the divisor. NaN where the divisor is not positive.
+      keepdims: keep reduced axes with size 1.
+      where: booleans, broadcast with ``a``: which elements to take.
+      mean: the mean, if known, with the reduced axes in place.
+      correction: another name of ``ddof``.
+
+    Raises:
+      ValueError: when both ``ddof`` and ``correction`` are given; for a real dtype of complex numbers' variance.
+    """
+    refuse_out("var", out)
+    return _var(a, mean, _correction("var", ddof, correction), axis=static_axis(axis), dtype=_requested("var", dtype),
+                keepdims=builtins.bool(keepdims), where=where)
+
+
+def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: bool = False, *,
+        where: Any = None, mean: Any = None, correction: Any = None) -> Any:
+    """The standard deviation over ``axis``: the square root of ``jnp.var``, whose arguments it takes."""
+    refuse_out("std", out)
+    dtype = _requested("std", dtype)
+    if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
+        raise ValueError(f"std: dtype must be floating or complex, got {dtype}")
+    return _std(a, mean, _correction("std", ddof, correction), axis=static_axis(axis), dtype=dtype,
+                keepdims=builtins.bool(keepdims), where=where)
+
+
+def _correction(name: str, ddof: Any, correction: Any) -> Any:
+    if correction is None:
+        return ddof
+    if not (isinstance(ddof, int) and ddof == 0):
+        raise ValueError(f"{name}: ddof and correction are the same; give one of them")
+    return correction
+
+
+@composite(static_argnames=("axis", "dtype", "keepdims"))
+def _std(a: Any, mean: Any, ddof: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
+    check_arraylike("std", a)
+    return lax.sqrt(_var(a, mean, ddof, axis=axis, dtype=dtype, keepdims=keepdims, where=where))
+
+
+@composite(static_argnames=("axis", "dtype", "keepdims"))
+def _var(a: Any, mean: Any, ddof: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
+    check_arraylike("var", a)
+    a = _as_array(unwrap(a))
+    have = typeof(a).dtype
+    if dtype is not None and category(dtype) != "complex" and category(have) == "complex":
+        raise ValueError(f"var: the variance of {have} numbers was asked for as {dtype}; use a complex dtype, or "
+                         "separate jnp.real(x) and jnp.imag(x)")
+    computed = dtypes.to_inexact_dtype(have)
+    if dtype is not None:
+        computed = dtypes.promote_types(computed, dtypes.to_inexact_dtype(dtype))
+    result = dtypes.to_real_dtype(computed) if dtype is None else dtypes.to_real_dtype(dtype)
+    if computed in red._HALF:
+        computed = np.dtype(np.float32)
+    a = as_dtype(a, computed, typeof(a).weak_type and dtype is None)
+    if where is not None:
+        where, a = broadcast_args("var", unwrap(where), a)
+    shape = typeof(a).shape
+    axes = red.reduced_axes("var", axis, shape)
+    center = _mean(a, axes, None, True, where) if mean is None else _given_mean(mean, computed, shape, axes)
+    distance = lax.sub(a, center)
+    if category(computed) == "complex":
+        distance = lax.add(lax.square(lax.real(distance)), lax.square(lax.imag(distance)))
+    else:
+        distance = lax.square(distance)
+    real = typeof(distance).dtype
+    count = _count(shape, axes, real) if where is None else red.sum(where, axes, dtype=real, keepdims=keepdims)
+    total = red.sum(distance, axes, keepdims=keepdims, where=where)
+    out = _divided(total, count, ddof, real)
+    return out if result == real else lax.convert_element_type(out, result)
+
+
+def _given_mean(mean: Any, dtype: Any, shape: tuple[Any, ...], axes: tuple[int, ...]) -> Any:
+    check_arraylike("var", mean)
+    mean = as_dtype(unwrap(mean), dtype, False)
+    have = typeof(mean).shape
+    if len(have) == len(shape) - len(axes) and have == tuple([n for d, n in enumerate(shape) if d not in axes]):
+        return red.restore_axes(mean, shape, axes)
+    return broadcast_to(mean, shape)
+
+
+def _divided(total: Any, count: Any, ddof: Any, dtype: Any) -> Any:
+    """The quotient with the corrected count, NaN where that is not positive."""
+    nan = constant(dtype, np.nan)
+    if isinstance(ddof, int | float) and isinstance(count, np.ndarray):
+        divisor = constant(dtype, builtins.float(count) - ddof)
+        return lax.div(total, divisor) if divisor > 0 else lax.full_like(total, nan)
+    divisor = lax.sub(count, as_dtype(unwrap(ddof), dtype, False))
+    return _where(lax.gt(divisor, constant(dtype, 0)), lax.div(total, divisor), nan)
+
+
+# --- average --------------------------------------------------------------------------------------------------------
+
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
+    """The weighted mean over ``axis``.
+
+    Args:
+      a: an array.
+      axis: an axis, a tuple of axes, or None for all.
+      weights: of the shape of ``a``, or of ``a`` along ``axis``; equal ones by default.
+      returned: return ``(average, sum of weights)``.
+      keepdims: keep reduced axes with size 1.
+
+    Raises:
+      TypeError: when shapes differ and there is no ``axis``.
+      ValueError: when the weights do not have the shape of ``a`` along ``axis``.
+    """
+    out = _average(a, weights, axis=static_axis(axis), keepdims=builtins.bool(keepdims))
+    return out if returned else out[0]
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def _average(a: Any, weights: Any, axis: Any, keepdims: bool) -> tuple[Any, Any]:
+    check_arraylike("average", a)
+    if weights is None:
+        out = _mean(a, axis, None, keepdims)
+        n = dims.size_of([np.shape(unwrap(a))[d] for d in red.reduced_axes("average", axis, np.shape(unwrap(a)))])
+        return out, lax.full_like(out, n)
+    check_arraylike("average", weights)
+    a, weights = promote_dtypes_inexact(a, weights)
+    shape, have = typeof(a).shape, typeof(weights).shape
+    axes = red.reduced_axes("average", axis, shape)
+    if have != shape:
+        if axis is None:
+            raise TypeError(f"average: weights of shape {have} for an array of shape {shape} need an axis")
+        wanted = tuple([shape[d] for d in axes])
+        order = axis if type(axis) is tuple else (axis,)
+        if have != tuple([shape[d] for d in order]):
+            raise ValueError(f"average: weights of shape {have} must have the shape of the array, {shape}, or its shape "
+                             f"along axis={axis}, {wanted}")
+        front = [d % len(shape) for d in order]
+        weights = lax.transpose(weights, sorted(range(len(front)), key=front.__getitem__))
+        weights = lax.broadcast_in_dim(weights, shape, axes)
+    total = red.sum(weights, axes, keepdims=keepdims)
+    return lax.div(red.sum(lax.mul(a, weights), axes, keepdims=keepdims), total), total
