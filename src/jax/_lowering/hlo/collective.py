@@ -82,4 +82,3 @@ def replica_id() -> Any:
 
 def partition_id() -> Any:
     return _id("stablehlo.partition_id")
-
