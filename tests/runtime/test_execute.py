@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jax import dtypes
 from jax._base import _jaxlib, config
 from jax._language.avals import ShapedArray
 from jax._runtime import backend, execute
@@ -163,6 +164,20 @@ def test_ordered_effects_hand_a_token_on():
     assert execute.tokens.current["print"] is not first
     execute.effects_barrier()
     assert "print" not in execute.tokens.current
+
+
+def test_float0_is_carried_by_flags():
+    flag, number = "tensor<2xi1>", "tensor<f32>"
+    text = module_text(f"%t: {flag}, %a: {number}", f"{flag}, {number}", f"return %t, %a : {flag}, {number}")
+    nothing = ShapedArray((2,), dtypes.float0)
+    aval = ShapedArray((), np.dtype("float32"))
+    loaded = compiling.compile_module(text, backend.devices()[:1])
+    f = Executable(loaded, in_avals=[nothing, aval], out_avals=[nothing, aval])
+    value = np.zeros(2, dtypes.float0)
+    assert to_device(value) is value
+    out, one = f.call([value, 1.0])
+    assert isinstance(out, np.ndarray) and out.dtype == dtypes.float0 and out.shape == (2,)
+    assert one.item() == 1
 
 
 def test_unordered_effects_are_waited_for():

@@ -16,12 +16,17 @@ from jax._language.avals import ShapedArray, physical_aval
 from . import array, backend, memory, transfer
 
 ArrayImpl = xla.ArrayImpl
+_FLAG = np.dtype(bool)
 _SKIP_CHECKS = {"_skip_checks": True} if jaxlib_version < (0, 11) else {}
 
 
 def result_handler(aval: Any, sharding: Any, committed: bool) -> Any:
-    """jaxlib's object that makes a ``jax.Array`` of a program's output."""
+    """jaxlib's object that makes a value of a program's output."""
     dtype = getattr(aval, "dtype", None)
+    if dtype == dtypes.float0:
+        zeros = np.zeros(aval.shape, dtypes.float0)
+        flags = ShapedArray(aval.shape, _FLAG)
+        return xla.array_result_handler(flags, sharding, committed, **_SKIP_CHECKS).wrap(lambda _: zeros)
     if isinstance(dtype, dtypes.ExtendedDType):
         return xla.array_result_handler(physical_aval(aval), sharding, committed, **_SKIP_CHECKS).wrap(dtype.wrap)
     return xla.array_result_handler(aval, sharding, committed, **_SKIP_CHECKS)
@@ -131,6 +136,9 @@ class Executable:
         """An argument that is not where the program wants it, or not an array at all."""
         aval = self.in_avals[position]
         dtype = aval.dtype
+        if dtype == dtypes.float0:
+            # Programs have no type without bits: these are carried by flags that nobody reads.
+            return transfer.to_device(np.zeros(aval.shape, bool), None, sharding, committed=True)
         if isinstance(dtype, dtypes.ExtendedDType):
             # The program takes the plain array that carries the value.
             if type(x) is not ArrayImpl:
@@ -183,7 +191,7 @@ class Executable:
 
 # --- effects -----------------------------------------------------------------------------------------------
 
-token_aval = ShapedArray((0,), np.dtype(bool))
+token_aval = ShapedArray((0,), _FLAG)
 
 
 class Tokens:

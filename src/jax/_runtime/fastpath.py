@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jax import dtypes
 from jax._base import config
 from jax._base._jaxlib import pytree, xla
 from jax._base.caching import register_cache
@@ -26,6 +27,7 @@ register_cache(xla.PjitFunctionCache.clear_all, name="compiled calls")
 # One table for all functions: wrapping the same function again in the same way finds what has been compiled.
 _table = xla.PjitFunctionCache()
 
+_LEFT_ALONE = frozenset((ArrayImpl, float, int, bool, complex))
 _HOST_ARRAYS = (np.ndarray, np.generic)
 
 
@@ -52,8 +54,9 @@ def record(executable: Executable, out_tree: Any, committed: bool) -> Record | N
     if executable.ordered_effects or executable.has_unordered_effects or executable.keepalive:
         return None
     for aval in executable.out_avals:
-        # Results of extended dtypes are wrapped in Python.
-        if not hasattr(aval, "dtype") or not hasattr(aval.dtype, "itemsize") or hasattr(aval.dtype, "wrap"):
+        # Results of extended dtypes, and of float0, are made in Python.
+        dtype = getattr(aval, "dtype", None)
+        if not isinstance(dtype, np.dtype) or dtype == dtypes.float0:
             return None
     consts = executable.consts
     n = len(executable.out_avals)
@@ -81,7 +84,7 @@ def may_stay_in_cpp(flat_args: Sequence[Any]) -> bool:
     """
     for x in flat_args:
         cls = type(x)
-        if cls is ArrayImpl or cls is float or cls is int or cls is bool or cls is complex:
+        if cls in _LEFT_ALONE:
             continue
         if isinstance(x, _HOST_ARRAYS) or isinstance(x, xla.Array) or cls in transfer.put_handlers:
             return False
@@ -132,6 +135,10 @@ def make_callable(name: str, fun: Callable[..., Any], cache_miss: Callable[..., 
     return call_through(host.miss)
 
 
+def _is_host_array(x: Any) -> bool:
+    return isinstance(x, _HOST_ARRAYS) and x.dtype != dtypes.float0
+
+
 class _HostArguments:
     """Puts NumPy arguments on the device by itself, and then calls through C++ again.
 
@@ -157,7 +164,7 @@ class _HostArguments:
         if is_bottom():
             try:
                 moved = self._on_device(args, kwargs)
-            except (OverflowError, TypeError):
+            except (OverflowError, TypeError, ValueError):
                 moved = None  # the error is raised where the argument's name is known
             if moved is not None:
                 if self._call is None:
@@ -165,22 +172,32 @@ class _HostArguments:
                 return self._call(*moved[0], **moved[1]), None, False
         return self._cache_miss(*args, **kwargs)
 
-    def _on_device(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
-        """The arguments with arrays instead of NumPy arrays; None if there are none of these, or tracers."""
-        found = False
-        new_args, new_kwargs = list(args), dict(kwargs)
-        dynamic = [(new_args, i, x) for i, x in enumerate(args) if i not in self._numbers]
-        dynamic += [(new_kwargs, k, x) for k, x in kwargs.items() if k not in self._names]  # type: ignore[misc]
-        for where, place, x in dynamic:
-            if isinstance(x, _HOST_ARRAYS):
-                where[place] = transfer.to_device(x)
-                found = True
-            elif type(x) is not ArrayImpl:
-                leaves, tree = self._registry.flatten(x)
-                hosts = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _HOST_ARRAYS)]
-                for i in hosts:
-                    leaves[i] = transfer.to_device(leaves[i])
-                if hosts:
-                    where[place] = tree.unflatten(leaves)
-                    found = True
-        return (new_args, new_kwargs) if found else None
+    def _on_device(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any] | None:
+        """The arguments with arrays instead of NumPy arrays; None if there are none of these."""
+        moved: list[Any] | None = None
+        for i, x in enumerate(args):
+            if type(x) in _LEFT_ALONE or i in self._numbers:
+                continue
+            y = self._moved(x)
+            if y is not x:
+                if moved is None:
+                    moved = list(args)
+                moved[i] = y
+        if not kwargs:
+            return None if moved is None else (moved, kwargs)
+        named = {k: x if k in self._names else self._moved(x) for k, x in kwargs.items()}
+        if moved is None and all(named[k] is x for k, x in kwargs.items()):
+            return None
+        return args if moved is None else moved, named
+
+    def _moved(self, x: Any) -> Any:
+        """``x`` with arrays instead of NumPy arrays; ``x`` itself if it has none."""
+        if _is_host_array(x):
+            return transfer.to_device(x)
+        leaves, tree = self._registry.flatten(x)
+        hosts = [i for i, leaf in enumerate(leaves) if _is_host_array(leaf)]
+        if not hosts:
+            return x
+        for i in hosts:
+            leaves[i] = transfer.to_device(leaves[i])
+        return tree.unflatten(leaves)
