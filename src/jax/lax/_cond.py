@@ -14,7 +14,7 @@ from jax._base.source import api_boundary
 from jax._ground.structural import convert_element_type_p
 from jax._language.avals import ShapedArray, typeof
 from jax._language.effects import ordered_effects
-from jax._language.jaxpr import ClosedJaxpr, Var
+from jax._language.jaxpr import ClosedJaxpr, Literal, Var, new_jaxpr_eqn, no_source
 from jax._language.primitive import Primitive
 from jax._language.trace import Tracer
 from jax._lowering import hlo
@@ -26,10 +26,10 @@ from jax._runtime import backend
 from jax._tree_compare import differences
 from jax.lax._comparison import ne
 from jax.lax._control_common import (
-    Staged, as_array, check_callable, describe, eager_calls, leaf_path, marked, operands, same_type, stage,
+    Array, Staged, as_array, check_callable, describe, eager_calls, leaf_path, marked, operands, same_type, stage,
     type_difference,
 )
-from jax.lax._select import clamp
+from jax.lax._magnitude import clamp
 from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 
 _NOT_GIVEN = object()
@@ -104,7 +104,7 @@ def _predicate_type(pred: Any) -> Any:
 
 def _truth(pred: Any, aval: Any) -> Any:
     """The number of the branch: 1 if the predicate holds."""
-    if not isinstance(pred, Tracer) and not hasattr(pred, "devices"):
+    if not isinstance(pred, Array):
         return np.asarray(bool(pred), np.int32)
     if aval.dtype != np.bool_:
         pred = ne(pred, np.zeros((), aval.dtype))
@@ -168,7 +168,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
 
 
 def _clamped(index: Any, aval: Any, last: int) -> Any:
-    if not isinstance(index, Tracer) and not hasattr(index, "devices"):
+    if not isinstance(index, Array):
         return np.asarray(min(max(int(index), 0), last), np.int32)
     if aval.dtype.itemsize < 4 or aval.dtype != np.int32:
         # Clamped first: a wide or unsigned index must not wrap, and a narrow one may not reach the last branch.
@@ -245,7 +245,6 @@ def _join_weak_types(branches: list[ClosedJaxpr]) -> list[ClosedJaxpr]:
 
 @weak_cache(context=no_context)
 def _strengthened(closed: ClosedJaxpr, strong: tuple[bool, ...]) -> ClosedJaxpr:
-    from jax._language.jaxpr import Literal, new_jaxpr_eqn, no_source
     jaxpr = closed.jaxpr
     eqns, outvars = list(jaxpr.eqns), list(jaxpr.outvars)
     for i, (v, s) in enumerate(zip(jaxpr.outvars, strong, strict=True)):

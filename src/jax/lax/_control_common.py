@@ -47,8 +47,8 @@ def operands(api: str, what: str, tree_of: Any, leaves: Sequence[Any]) -> tuple[
 
 def leaf_path(tree: Any, i: int) -> str:
     """The key path of leaf ``i``, as text."""
-    marked = tree_unflatten(tree, list(range(tree.num_leaves)))
-    return keystr(tree_flatten_with_path(marked)[0][i][0])
+    numbered = tree_unflatten(tree, list(range(tree.num_leaves)))
+    return keystr(tree_flatten_with_path(numbered)[0][i][0])
 
 
 def with_aval(x: Any, old: Any, new: Any) -> Any:
@@ -165,9 +165,9 @@ def debug_info(fun: Any, in_tree: Any, api: str) -> DebugInfo:
 
 def _leaf_names(code: CodeType, in_tree: Any) -> tuple[str, ...]:
     names = code.co_varnames[:code.co_argcount]
-    marked = tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
+    numbered = tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
     return tuple([(names[path[0].idx] if path[0].idx < len(names) else f"args[{path[0].idx}]") + keystr(path[1:])
-                  for path, _ in tree_flatten_with_path(marked)[0]])
+                  for path, _ in tree_flatten_with_path(numbered)[0]])
 
 
 def parameter_name(fun: Any, i: int, default: str) -> str:
@@ -299,6 +299,7 @@ _an_array = type("array", (), {"__module__": "builtins"})()
 
 
 def marked(tree: Any) -> Any:
+    """A tree of this structure whose leaves say what they are when structures are compared."""
     return tree_unflatten(tree, [_an_array] * tree.num_leaves)
 
 
@@ -358,12 +359,13 @@ def has_tangents(aval: Any) -> bool:
 
 
 def either(a: Sequence[bool], b: Sequence[bool]) -> Marks:
+    """Which are marked in one or the other."""
     return [x or y for x, y in zip(a, b, strict=True)]
 
 
-def grow(marked: Sequence[bool], step: Callable[[Marks], Sequence[bool]]) -> Marks:
-    """The least set that contains ``marked`` and that ``step`` maps into itself."""
-    current = list(marked)
+def grow(start: Sequence[bool], step: Callable[[Marks], Sequence[bool]]) -> Marks:
+    """The least set that contains ``start`` and that ``step`` maps into itself."""
+    current = list(start)
     while True:
         new = either(current, step(current))
         if new == current:
