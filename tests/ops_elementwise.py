@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-import scipy.special as sp
 
 from jax import lax
-from tests.ops import BOOLS, COMPLEXES, FLOATS, INTEGERS, SIGNED, Op, exactly, fixed, number, real
+from tests.ops import BOOLS, COMPLEXES, FLOATS, INTEGERS, SIGNED, Op, exactly, fixed, number
 
 INEXACT = (*FLOATS, *COMPLEXES)
 NUMBERS = (*INEXACT, *INTEGERS)

@@ -13,7 +13,12 @@ import numpy as np
 
 from jax import dtypes
 from jax._ground.structural import (
-    add_tangents, broadcast_in_dim, convert_element_type_p, instantiate_zeros, move_axis, sum_axes,
+    add_tangents,
+    broadcast_in_dim,
+    convert_element_type_p,
+    instantiate_zeros,
+    move_axis,
+    sum_axes,
 )
 from jax._language import rules
 from jax._language.avals import ShapedArray, typeof

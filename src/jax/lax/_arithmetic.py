@@ -8,16 +8,29 @@ import numpy as np
 
 from jax import dtypes
 from jax._ground.families import (
-    INTEGERS, NUMERIC, REAL, SIGNED, broadcast_to_result, category, constant, defbilinear, defjvp,
-    deflinear_elementwise, like, nary, sum_to_operand, unary, zero_derivative,
+    INTEGERS,
+    NUMERIC,
+    REAL,
+    SIGNED,
+    broadcast_to_result,
+    category,
+    constant,
+    defbilinear,
+    defjvp,
+    deflinear_elementwise,
+    like,
+    nary,
+    sum_to_operand,
+    unary,
+    zero_derivative,
 )
 from jax._ground.structural import add_tangents, convert
 from jax._language import rules
 from jax._language.avals import typeof
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering import hlo
-from jax._lowering.subprograms import lower_fun
 from jax._lowering.rules import register_lowering
+from jax._lowering.subprograms import lower_fun
 from jax.lax._bitwise import bitwise_and, shift_right_arithmetic, shift_right_logical
 
 # --- neg ------------------------------------------------------------------------------------------------------------
@@ -151,6 +164,23 @@ def square(x: Any) -> Any:
 
 square_p = unary("square", NUMERIC, lambda ctx, x: hlo.multiply(x, x), jvp=lambda t, x: mul(t, mul(like(x, 2), x)))
 
+
+
+def _one_minus_square_lower(ctx: Any, x: Any) -> Any:
+    aval = ctx.avals_out[0]
+    one = hlo.full(1, aval.shape, aval.dtype)
+    return hlo.multiply(hlo.subtract(one, x), hlo.add(one, x))
+
+
+one_minus_square_p = unary("one_minus_square", NUMERIC, _one_minus_square_lower,
+                           jvp=lambda t, x: mul(t, mul(like(x, -2), x)))
+
+
+def one_minus_square(x: Any) -> Any:
+    """``1 - x * x``, element by element, as ``(1 - x) * (1 + x)``, which is accurate near 1 and -1."""
+    return one_minus_square_p.bind(x)
+
+
 # --- div, rem -------------------------------------------------------------------------------------------------------
 
 div_p = nary("div", NUMERIC, "stablehlo.divide")
@@ -204,15 +234,15 @@ defjvp(rem_p, lambda t, x, y: t, lambda t, x, y: mul(t, _minus_whole_quotient(x,
 
 
 def _upper_half(x: Any, y: Any) -> Any:
-    """In twice the width where there is one, else from products of halves as in long multiplication."""
+    """In twice the width for narrow types, else by long multiplication of halves (Warren, "Hacker's Delight", 8-2)."""
     dtype = typeof(x).dtype
     bits = dtypes.itemsize_bits(dtype)
     signed = category(dtype) == SIGNED
-    if bits < 64:
+    if bits < 32:
         wide = np.dtype(f"{'int' if signed else 'uint'}{2 * bits}")
         product = mul(convert(x, wide), convert(y, wide))
         return convert(shift_right_logical(product, constant(wide, bits)), dtype)
-    half, low = constant(dtype, 32), constant(dtype, 0xFFFFFFFF)
+    half, low = constant(dtype, bits // 2), constant(dtype, (1 << bits // 2) - 1)
     shift = shift_right_arithmetic if signed else shift_right_logical
     x1, x0, y1, y0 = shift(x, half), bitwise_and(x, low), shift(y, half), bitwise_and(y, low)
     carried = add(mul(x1, y0), shift_right_logical(mul(x0, y0), half))

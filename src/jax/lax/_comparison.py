@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
-from jax._ground.families import ANY, BITS, EXTENDED, FLOAT, nary, spread_operands, zero_derivative
+from jax._ground.families import ANY, BITS, EXTENDED, FLOAT, category, nary, spread_operands, zero_derivative
 from jax._language.avals import physical_aval
 from jax._language.primitive import Primitive
 from jax._lowering import hlo
@@ -17,11 +17,14 @@ _BOOL = np.dtype(bool)
 _ORDERED = BITS | {FLOAT}
 
 
-def _comparison(name: str, direction: str, accepted: frozenset[str]) -> Primitive:
+def _comparison(name: str, direction: str, accepted: frozenset[str], total_order: bool = False) -> Primitive:
     def rule(ctx: Any, *operands: Any) -> list[Any]:
-        if isinstance(ctx.avals_in[0].dtype, dtypes.ExtendedDType):
+        dtype = ctx.avals_in[0].dtype
+        if isinstance(dtype, dtypes.ExtendedDType):
             return [_compare_blocks(ctx, operands, direction)]
-        return [hlo.compare(*spread_operands(ctx, operands), direction)]  # type: ignore[misc]
+        x, y = spread_operands(ctx, operands)
+        kind = "TOTALORDER" if total_order and category(dtype) == FLOAT else None
+        return [hlo.compare(x, y, direction, kind)]
     prim = nary(name, accepted, "", result=_BOOL)
     register_lowering(prim, rule)
     zero_derivative(prim)
@@ -50,6 +53,10 @@ ge_p = _comparison("ge", "GE", _ORDERED)
 gt_p = _comparison("gt", "GT", _ORDERED)
 le_p = _comparison("le", "LE", _ORDERED)
 lt_p = _comparison("lt", "LT", _ORDERED)
+# In total order -0.0 comes before 0.0, and NaN after (with its sign bit set, before) all other numbers: what sorting needs.
+eq_to_p = _comparison("eq_to", "EQ", _ORDERED, total_order=True)
+le_to_p = _comparison("le_to", "LE", _ORDERED, total_order=True)
+lt_to_p = _comparison("lt_to", "LT", _ORDERED, total_order=True)
 
 
 def eq(x: Any, y: Any) -> Any:

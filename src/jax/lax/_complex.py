@@ -12,9 +12,17 @@ import numpy as np
 
 from jax import dtypes
 from jax._ground.families import (
-    COMPLEX, FLOATING, INEXACT, broadcast_to_result, category, deflinear_elementwise, like, nary, sum_to_operand, unary,
+    COMPLEX,
+    FLOATING,
+    INEXACT,
+    broadcast_to_result,
+    category,
+    deflinear_elementwise,
+    like,
+    nary,
+    sum_to_operand,
+    unary,
 )
-from jax._ground.structural import instantiate_zeros
 from jax._language import rules
 from jax._language.avals import typeof
 from jax._language.zeros import UndefinedPrimal, Zero

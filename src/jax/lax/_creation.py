@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
-from jax._ground.families import NUMERIC, check_category, constant, like
+from jax._ground.families import NUMERIC, check_category, constant
 from jax._ground.structural import broadcast_in_dim_p, convert_element_type_p
 from jax._language import rules
 from jax._language.avals import ShapedArray, typeof

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from jax._ground.families import FLOATING, defjvp, like, nary
-from jax._lowering.subprograms import cache_lowering, lower_fun
 from jax._lowering.rules import register_lowering
+from jax._lowering.subprograms import cache_lowering, lower_fun
 from jax.lax._arithmetic import add, div, mul, neg, sub
 from jax.lax._bitwise import bitwise_and, bitwise_not, bitwise_or
 from jax.lax._comparison import eq, ge, gt, le, lt

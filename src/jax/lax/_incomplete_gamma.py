@@ -15,8 +15,8 @@ import numpy as np
 from jax._ground.families import FLOATING, broadcast_shapes_of, broadcast_to_result, defjvp, like, nary
 from jax._ground.structural import convert
 from jax._language.avals import typeof
-from jax._lowering.subprograms import cache_lowering, lower_fun
 from jax._lowering.rules import register_lowering
+from jax._lowering.subprograms import cache_lowering, lower_fun
 from jax._transforms.jvp import jvp_flat
 from jax.lax._arithmetic import add, div, mul, neg, sub
 from jax.lax._bitwise import bitwise_and, bitwise_not, bitwise_or
@@ -35,7 +35,10 @@ Float32 = np.dtype(np.float32)
 
 
 def iterate(step: Callable[..., Any], state: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Repeats ``(n, *state) -> (unfinished, *state)`` until no element is unfinished; ``n`` counts from 1."""
+    """Repeats ``(n, *state) -> (unfinished, *state)`` for each element while it is unfinished; ``n`` counts from 1.
+
+    Finished elements stay as they are: going on would let rounding errors drift.
+    """
     first = state[0]
     shape = typeof(first).shape
 
@@ -44,10 +47,10 @@ def iterate(step: Callable[..., Any], state: tuple[Any, ...]) -> tuple[Any, ...]
         return bitwise_and(reduce_or(more, tuple(range(len(shape)))), lt(n, like(n, _MOST_STEPS)))
 
     def body(carry: Any) -> Any:
-        n, _, *now = carry
+        n, active, *now = carry
         n = add(n, like(n, 1))
         more, *new = step(convert(n, typeof(first).dtype), *now)
-        return (n, more, *new)
+        return (n, bitwise_and(active, more), *(where(active, b, a) for a, b in zip(now, new, strict=True)))
 
     _, _, *out = while_loop(unfinished, body, (full((), 0, np.int32), full(shape, True), *state))
     return tuple(out)
@@ -75,7 +78,8 @@ def partial_derivative(fun: Callable[..., Any], position: int, args: Any) -> tup
 
 
 def epsilon(x: Any) -> Any:
-    return like(x, float(np.finfo(typeof(x).dtype).eps) / 4)
+    """The spacing of floats at 1."""
+    return like(x, float(np.finfo(typeof(x).dtype).eps))
 
 
 # --- the two expansions ---------------------------------------------------------------------------------------------
@@ -91,7 +95,7 @@ def _series(a: Any, x: Any) -> Any:
     def step(n: Any, term: Any, total: Any) -> Any:
         term = mul(term, div(x, add(a, n)))
         total = add(total, term)
-        return gt(term, mul(total, epsilon(x))), term, total
+        return gt(term, mul(total, mul(like(x, 0.25), epsilon(x)))), term, total
     one = full_like(x, 1)
     return iterate(step, (one, one))[1]
 

@@ -8,7 +8,17 @@ import numpy as np
 
 from jax import dtypes
 from jax._ground.families import (
-    ANY, COMPLEX, FLOAT, NUMERIC, SIGNED, broadcast_to_result, category, like, nary, unary, zero_derivative,
+    ANY,
+    COMPLEX,
+    FLOAT,
+    NUMERIC,
+    SIGNED,
+    broadcast_to_result,
+    category,
+    like,
+    nary,
+    unary,
+    zero_derivative,
 )
 from jax._ground.structural import add_tangents, convert
 from jax._language import rules

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from jax._ground.families import (
-    FLOATING, INEXACT, INTEGERS, NUMERIC, category, defjvp, like, nary, unary,
+    FLOATING,
+    INEXACT,
+    INTEGERS,
+    NUMERIC,
+    category,
+    defjvp,
+    like,
+    nary,
+    unary,
 )
 from jax._ground.structural import convert
 from jax._language.avals import typeof

@@ -10,8 +10,8 @@ import numpy as np
 from jax._ground.families import FLOATING, defjvp, like, nary, unary
 from jax._ground.structural import convert
 from jax._language.avals import typeof
-from jax._lowering.subprograms import cache_lowering, lower_fun
 from jax._lowering.rules import register_lowering
+from jax._lowering.subprograms import cache_lowering, lower_fun
 from jax.lax._arithmetic import add, div, mul, neg, sub
 from jax.lax._comparison import eq, le
 from jax.lax._exponential import exp

@@ -7,7 +7,7 @@ from typing import Any
 from jax._ground.families import COMPLEX, INEXACT, category, defjvp, like, nary, unary
 from jax._language.avals import typeof
 from jax.lax._accuracy import transcendental
-from jax.lax._arithmetic import add, div, mul, neg, sub
+from jax.lax._arithmetic import add, div, mul, neg, one_minus_square, sub
 from jax.lax._power import rsqrt
 
 # --- sin, cos, tan --------------------------------------------------------------------------------------------------
@@ -40,15 +40,8 @@ def tan(x: Any, *, accuracy: Any = None) -> Any:
 
 # --- asin, acos, atan, atan2 ----------------------------------------------------------------------------------------
 
-
-def _rsqrt_1mx2(x: Any) -> Any:
-    """``1 / sqrt(1 - x * x)``, accurate near 1 and -1."""
-    one = like(x, 1)
-    return rsqrt(mul(sub(one, x), add(one, x)))
-
-
-asin_p = unary("asin", INEXACT, "chlo.asin", jvp=lambda t, x: mul(t, _rsqrt_1mx2(x)))
-acos_p = unary("acos", INEXACT, "chlo.acos", jvp=lambda t, x: mul(t, neg(_rsqrt_1mx2(x))))
+asin_p = unary("asin", INEXACT, "chlo.asin", jvp=lambda t, x: mul(t, rsqrt(one_minus_square(x))))
+acos_p = unary("acos", INEXACT, "chlo.acos", jvp=lambda t, x: mul(t, neg(rsqrt(one_minus_square(x)))))
 atan_p = unary("atan", INEXACT, "chlo.atan", jvp=lambda t, x: div(t, add(like(x, 1), mul(x, x))))
 
 
@@ -88,14 +81,7 @@ def atan2(x: Any, y: Any) -> Any:
 
 sinh_p = unary("sinh", INEXACT, "chlo.sinh", jvp=lambda t, x: mul(t, cosh(x)))
 cosh_p = unary("cosh", INEXACT, "chlo.cosh", jvp=lambda t, x: mul(t, sinh(x)))
-
-
-def _one_minus_square(x: Any) -> Any:
-    one = like(x, 1)
-    return mul(sub(one, x), add(one, x))  # exact where 1 - x * x would cancel
-
-
-tanh_p = transcendental("tanh", INEXACT, "stablehlo.tanh", lambda t, out, x, accuracy: mul(t, _one_minus_square(out)))
+tanh_p = transcendental("tanh", INEXACT, "stablehlo.tanh", lambda t, out, x, accuracy: mul(t, one_minus_square(out)))
 
 
 def sinh(x: Any) -> Any:
@@ -125,7 +111,7 @@ def _acosh_jvp(t: Any, x: Any) -> Any:
 
 asinh_p = unary("asinh", INEXACT, "chlo.asinh", jvp=lambda t, x: mul(t, rsqrt(add(mul(x, x), like(x, 1)))))
 acosh_p = unary("acosh", INEXACT, "chlo.acosh", jvp=_acosh_jvp)
-atanh_p = unary("atanh", INEXACT, "chlo.atanh", jvp=lambda t, x: div(t, _one_minus_square(x)))
+atanh_p = unary("atanh", INEXACT, "chlo.atanh", jvp=lambda t, x: div(t, one_minus_square(x)))
 
 
 def asinh(x: Any) -> Any:
