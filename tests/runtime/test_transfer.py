@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,26 @@ def test_the_largest_integers_that_fit(value):
 def test_what_is_no_array_is_refused(bad):
     with pytest.raises(TypeError):
         to_device(bad)
+
+
+def test_masks_are_not_dropped():
+    with pytest.raises(ValueError, match="mask"):
+        to_device(np.ma.masked_array([1.0, 2.0], [0, 1]))
+
+
+def test_members_of_enumerations_are_integers():
+    class Color(enum.IntEnum):
+        RED = 3
+
+    assert to_device(Color.RED).aval is to_device(3).aval
+
+
+def test_kinds_of_memory():
+    pinned = SingleDeviceSharding(backend.default_device(), memory_kind="pinned_host")
+    x = to_device(np.ones(3, np.float32), placement=pinned)
+    assert x.sharding.memory_kind == x.copy().sharding.memory_kind == "pinned_host"
+    assert to_device(x, placement=x.device).sharding.memory_kind == "device"
+    assert to_device(to_device(1.0), placement=pinned).sharding == pinned
 
 
 def test_writing_to_the_source_does_not_change_the_array():

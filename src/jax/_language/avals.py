@@ -217,6 +217,8 @@ def typeof(x: Any) -> Any:
 
 
 def _slow_typeof(x: Any) -> Any:
+    if type(x).__module__.startswith("numpy.ma"):
+        raise ValueError("a masked array would lose its mask: pass x.filled(...), or x.data and x.mask")
     for cls in type(x).__mro__[1:]:
         make = aval_makers.get(cls)
         if make is not None:
@@ -252,13 +254,18 @@ def _ndarray_aval(x: Any) -> ShapedArray:
     return ShapedArray(x.shape, dtypes.canonicalize_dtype(dtype), False)
 
 
+_SCALARS = (bool, int, float, complex)
+
+
 def _scalar_aval(x: Any) -> ShapedArray:
-    dtype = dtypes.scalar_dtype(type(x))
-    return ShapedArray((), dtype, type(x) is not bool)
+    cls = type(x)
+    if cls not in _SCALARS:  # members of enumerations, and other subclasses
+        cls = next(base for base in _SCALARS if isinstance(x, base))
+    return ShapedArray((), dtypes.scalar_dtype(cls), cls is not bool)
 
 
 aval_makers[np.ndarray] = _ndarray_aval
 for _t in dtypes.numpy_scalar_types:
     aval_makers[_t] = _ndarray_aval
-for _t in (bool, int, float, complex):
+for _t in _SCALARS:
     aval_makers[_t] = _scalar_aval
