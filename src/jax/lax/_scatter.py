@@ -225,7 +225,9 @@ def _lowering(combine: Callable[..., Any] | None) -> Callable[..., Any]:
              unique_indices: bool, mode: Any, update_jaxpr: Any, update_consts: Any) -> Any:
         numbers, shape = dimension_numbers, ctx.avals_in[0].shape
         indices, aval = wide_indices(indices, ctx.avals_in[1])
-        if mode is CLIP and numbers.scatter_dims_to_operand_dims:  # XLA drops slices that are not inside
+        if not numbers.scatter_dims_to_operand_dims:
+            x, indices, aval, numbers = _with_an_index(ctx.avals_in[0], x, aval, numbers)
+        elif mode is CLIP:  # XLA drops slices that are not inside
             sizes = _window_sizes(numbers, len(shape), ctx.avals_in[2].shape)
             limits = [shape[d] - sizes[d] for d in numbers.scatter_dims_to_operand_dims]
             indices = hlo.clamp(hlo.full(0, aval.shape, aval.dtype), indices, last_starts(aval, limits))
@@ -233,14 +235,28 @@ def _lowering(combine: Callable[..., Any] | None) -> Callable[..., Any]:
         if body is None:
             body = (lambda old, new: new) if update_jaxpr is None else \
                 (lambda old, new: emit_jaxpr(ctx, update_jaxpr, update_consts, (old, new)))
-        return hlo.scatter([x], indices, [updates], body, update_window_dims=numbers.update_window_dims,
-                           inserted_window_dims=numbers.inserted_window_dims,
-                           input_batching_dims=numbers.operand_batching_dims,
-                           scatter_indices_batching_dims=numbers.scatter_indices_batching_dims,
-                           scatter_dims_to_operand_dims=numbers.scatter_dims_to_operand_dims,
-                           index_vector_dim=len(aval.shape) - 1, indices_are_sorted=indices_are_sorted,
-                           unique_indices=unique_indices)
+        out = hlo.scatter([x], indices, [updates], body, update_window_dims=numbers.update_window_dims,
+                          inserted_window_dims=numbers.inserted_window_dims,
+                          input_batching_dims=numbers.operand_batching_dims,
+                          scatter_indices_batching_dims=numbers.scatter_indices_batching_dims,
+                          scatter_dims_to_operand_dims=numbers.scatter_dims_to_operand_dims,
+                          index_vector_dim=len(aval.shape) - 1, indices_are_sorted=indices_are_sorted,
+                          unique_indices=unique_indices)
+        return out if numbers is dimension_numbers else [hlo.reshape(out[0], ctx.avals_out[0])]
     return rule
+
+
+def _with_an_index(x_aval: Any, x: Any, aval: Any, numbers: ScatterDimensionNumbers) -> Any:
+    """The same scatter with index vectors of one component, 0, along a new first axis of the operand.
+
+    XLA combines with only one of the updates where index vectors are empty.
+    """
+    x = hlo.reshape(x, x_aval.update(shape=(1, *x_aval.shape)))
+    aval = aval.update(shape=(*aval.shape[:-1], 1))
+    numbers = ScatterDimensionNumbers(
+        numbers.update_window_dims, (0, *shift(numbers.inserted_window_dims, 0)), (0,),
+        shift(numbers.operand_batching_dims, 0), numbers.scatter_indices_batching_dims)
+    return x, hlo.full(0, aval.shape, aval.dtype), aval, numbers
 
 
 # --- batching -------------------------------------------------------------------------------------------------------
