@@ -340,6 +340,10 @@ from jax.lax._special import (
     zeta as zeta,
     zeta_p as zeta_p,
 )
+from jax.lax._stop_gradient import (
+    stop_gradient as stop_gradient,
+    stop_gradient_p as stop_gradient_p,
+)
 from jax.lax._trigonometric import (
     acos as acos,
     acos_p as acos_p,

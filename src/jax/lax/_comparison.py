@@ -53,7 +53,7 @@ ge_p = _comparison("ge", "GE", _ORDERED)
 gt_p = _comparison("gt", "GT", _ORDERED)
 le_p = _comparison("le", "LE", _ORDERED)
 lt_p = _comparison("lt", "LT", _ORDERED)
-# In total order -0.0 comes before 0.0, and NaN after (with its sign bit set, before) all other numbers: what sorting needs.
+# In total order, which sorting needs, -0.0 comes before 0.0, and NaN after all other numbers (before, if negative).
 eq_to_p = _comparison("eq_to", "EQ", _ORDERED, total_order=True)
 le_to_p = _comparison("le_to", "LE", _ORDERED, total_order=True)
 lt_to_p = _comparison("lt_to", "LT", _ORDERED, total_order=True)

@@ -156,7 +156,8 @@ _ON_CPU = frozenset({DotAlgorithmPreset.F16_F16_F16, DotAlgorithmPreset.BF16_BF1
                      DotAlgorithmPreset.F32_F32_F32, DotAlgorithmPreset.F64_F64_F64})
 
 
-PrecisionLike = Precision | str | tuple[Precision, Precision] | tuple[str, str] | DotAlgorithm | DotAlgorithmPreset | None
+PrecisionLike = (Precision | str | tuple[Precision, Precision] | tuple[str, str] | DotAlgorithm | DotAlgorithmPreset
+                 | None)
 
 # --- the precision argument -----------------------------------------------------------------------------------------
 

@@ -56,11 +56,11 @@ def _select_abstract(which: Any, *cases: Any) -> Any:
     first = cases[0]
     for c in cases:
         if c.shape != first.shape:
-            raise TypeError(f"select_n: all cases must have the same shape, got {', '.join(str(c.shape) for c in cases)}"
-                            ". Broadcast them first, or use jnp.where.")
+            raise TypeError("select_n: all cases must have the same shape, got "
+                            f"{', '.join(str(c.shape) for c in cases)}. Broadcast them first, or use jnp.where.")
         if c.dtype != first.dtype:
-            raise TypeError(f"select_n: all cases must have the same dtype, got {', '.join(str(c.dtype) for c in cases)}"
-                            ". Convert them first, or use jnp.where.")
+            raise TypeError("select_n: all cases must have the same dtype, got "
+                            f"{', '.join(str(c.dtype) for c in cases)}. Convert them first, or use jnp.where.")
     if which.shape and which.shape != first.shape:
         raise TypeError(f"select_n: `which` must be 0-d or have the shape of the cases, got {which.shape} and "
                         f"{first.shape}")
