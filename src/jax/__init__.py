@@ -148,3 +148,6 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_lazy_attributes, *_lazy_modules})
+
+
+_importlib.import_module("jax.numpy")  # gives arrays their operators and methods

@@ -89,8 +89,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def ensure_compile_time_eval() -> Iterator[None]:
     """Operations on known values inside are computed at once, also while a function is being traced.
 
-    Their results are constants of the traced program. Operations on traced values raise
-    ``jax.errors.UnexpectedTracerError``... use it for values that do not depend on the arguments.
+    Their results are constants of the traced program. Operations on traced values inside raise
+    ``jax.errors.UnexpectedTracerError``: only values that do not depend on the arguments can be computed early.
     """
     with entering(bottom):
         yield

@@ -262,9 +262,14 @@ def concrete_or_error(convert: Callable[[Any], Any] | None, value: Any, context:
 
 
 def leaked(tracer: Tracer) -> Exception:
-    """The error for a tracer that outlived the function it was made for."""
+    """The error for a traced value where only a concrete one can be used: it outlived its trace, or left its scope."""
     from jax import errors  # as above
     where = tracer._origin_msg()
+    if not tracer._trace.is_finished():
+        return errors.UnexpectedTracerError(
+            f"a traced value of type {tracer.aval.str_short()} was used where operations are evaluated at once "
+            f"(jax.ensure_compile_time_eval, another thread, or a callback), but it has no value yet. {where}\n"
+            "Use only values there that do not depend on the arguments of the traced function.")
     return errors.UnexpectedTracerError(
         f"a traced value of type {tracer.aval.str_short()} was used after the transformation that made it had "
         f"finished. It was kept through a side effect (a global, a closure, an attribute, a generator). {where}\n"
