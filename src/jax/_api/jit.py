@@ -165,14 +165,39 @@ def _wrap(fun: Callable[..., Any], options: Options) -> Any:
         return _call(fun, options, args, kwargs)
 
     name = getattr(fun, "__name__", "<unnamed wrapped function>")
-    wrapped = fastpath.make_callable(name, fun, cache_miss, static_argnums=options.static_argnums,
-                                     static_argnames=options.static_argnames, cache_key=options)
+    compiled = fastpath.make_callable(name, fun, cache_miss, static_argnums=options.static_argnums,
+                                      static_argnames=options.static_argnames, cache_key=options)
+    wrapped = compiled
+    if options.static_argnums or options.static_argnames:
+        wrapped = _explaining_statics(compiled, fun, options)
     _copy_metadata(wrapped, fun)
     wrapped.lower = api_boundary(lambda *args, **kwargs: _trace(fun, options, args, kwargs).lower())
     wrapped.trace = api_boundary(lambda *args, **kwargs: _trace(fun, options, args, kwargs))
     wrapped.eval_shape = api_boundary(lambda *args, **kwargs: _trace(fun, options, args, kwargs).out_info)
-    wrapped.clear_cache = lambda: _clear(wrapped, fun)
+    wrapped.clear_cache = lambda: _clear(compiled, fun)
+    wrapped._cache_size = compiled._cache_size
     return wrapped
+
+
+def _explaining_statics(compiled: Any, fun: Any, options: Options) -> Callable[..., Any]:
+    """``compiled`` with our message for unhashable static arguments, which jaxlib would refuse without a name."""
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return compiled(*args, **kwargs)
+        except ValueError as err:
+            if "Non-hashable static arguments" not in str(err):
+                raise
+            _explain_unhashable(options, args, kwargs, fun, err)
+    return call
+
+
+def _explain_unhashable(options: Options, args: Any, kwargs: Any, fun: Any, err: ValueError) -> None:
+    try:
+        split_static(options, args, kwargs, fun)
+    except ValueError as better:
+        source_info.filter_traceback(better)
+        raise better from None
+    raise err
 
 
 def _copy_metadata(wrapped: Any, fun: Any) -> None:

@@ -27,7 +27,7 @@ from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering import hlo
 from jax._lowering.rules import register_elementwise, register_lowering
 
-# dtype categories by NumPy kind; the extension floats (bfloat16, float8...) and small integers are classified by dtypes.
+# dtype categories by NumPy kind; jax.dtypes classifies the extension floats (bfloat16, float8...) and small integers.
 BOOL, SIGNED, UNSIGNED, FLOAT, COMPLEX = "bool", "signed", "unsigned", "floating", "complex"
 INTEGERS = frozenset({SIGNED, UNSIGNED})
 FLOATING = frozenset({FLOAT})
@@ -42,7 +42,7 @@ _categories: dict[Any, str] = {}
 
 
 def category(dtype: Any) -> str:
-    """``bool``, ``signed``, ``unsigned``, ``floating``, ``complex``, or the dtype's own name if it is an extended one."""
+    """``bool``, ``signed``, ``unsigned``, ``floating``, ``complex``, or the name of an extended dtype."""
     try:
         return _categories[dtype]
     except KeyError:
@@ -194,8 +194,8 @@ def spread_operands(ctx: Any, values: Sequence[Any]) -> Sequence[Any]:
             for v, a in zip(values, ctx.avals_in, strict=True)]
 
 
-def unary(name: str, accepted: frozenset[str], lower: str | Callable[..., Any], *, jvp: Callable[..., Any] | None = None,
-          jvp_out: Callable[..., Any] | None = None, result: Any = None,
+def unary(name: str, accepted: frozenset[str], lower: str | Callable[..., Any], *,
+          jvp: Callable[..., Any] | None = None, jvp_out: Callable[..., Any] | None = None, result: Any = None,
           with_settings: Callable[..., Any] | None = None) -> Primitive:
     """A one-operand :func:`nary`, batched where it stands.
 
@@ -349,7 +349,8 @@ def real_part_if_needed(ct: Any, aval: Any) -> Any:
     return ct
 
 
-__all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "EXTENDED", "FLOAT", "FLOATING", "INEXACT", "INTEGERS", "NUMERIC", "REAL", "SIGNED",
-           "UNSIGNED", "batch_elementwise", "broadcast_shapes_of", "broadcast_to_result", "category",
-           "check_category", "constant", "defbilinear", "defjvp", "defjvp_out", "deflinear_elementwise", "elementwise_rule",
-           "instantiate_zeros", "like", "nary", "real_part_if_needed", "spread_operands", "sum_to_operand", "unary", "zero_derivative"]
+__all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "EXTENDED", "FLOAT", "FLOATING", "INEXACT", "INTEGERS", "NUMERIC",
+           "REAL", "SIGNED", "UNSIGNED", "batch_elementwise", "broadcast_shapes_of", "broadcast_to_result",
+           "category", "check_category", "constant", "defbilinear", "defjvp", "defjvp_out", "deflinear_elementwise",
+           "elementwise_rule", "instantiate_zeros", "like", "nary", "real_part_if_needed", "spread_operands",
+           "sum_to_operand", "unary", "zero_derivative"]

@@ -26,7 +26,7 @@ from jax.lax._join import stack_p, unstack
 from jax.lax._scatter import ScatterDimensionNumbers, scatter_p
 from jax.lax._select import select_n_p
 from jax.lax._shape import expand_dims, squeeze_p
-from jax.lax._slice import insert
+from jax.lax._slice import insert, scalar
 
 _Array = xla.Array
 _INT32 = np.dtype(np.int32)
@@ -56,28 +56,28 @@ def _prepare(op: str, shape: Any, start_indices: Any, sizes: Any, allow_negative
                          f"{shape}, got {allow_negative}")
     starts: list[Any] = list(start_indices)
     computed = [i for i, s in enumerate(starts) if type(s) is not int and not isinstance(s, np.integer)]
+    if not computed:
+        return [_known_start(*known) for known in zip(starts, shape, sizes, negative, strict=False)], None
     avals = [typeof(starts[i]) for i in computed]
-    dtype = _INT32
-    if avals:
-        dtype = next((a.dtype for a in avals if not a.weak_type), avals[0].dtype)
-        if dtype.itemsize < 4 and category(dtype) in INTEGERS and max(shape) > dtypes.iinfo(dtype).max:
-            dtype = _INT32
-            avals = [a.update(dtype=dtype, weak_type=True) if category(a.dtype) in INTEGERS else a for a in avals]
+    dtype = next((a.dtype for a in avals if not a.weak_type), avals[0].dtype)
+    if dtype.itemsize < 4 and category(dtype) in INTEGERS and max(shape) > dtypes.iinfo(dtype).max:
+        dtype = _INT32
+        avals = [a.update(dtype=dtype, weak_type=True) if category(a.dtype) in INTEGERS else a for a in avals]
     wraps = [False] * rank
     for i, a in zip(computed, avals, strict=True):
         if a.weak_type and typeof(starts[i]).dtype != dtype and category(a.dtype) in INTEGERS:
             starts[i] = convert(starts[i], dtype)
         wraps[i] = negative[i] and category(dtype) == SIGNED
     for i, s in enumerate(starts):
-        if type(s) is int or isinstance(s, np.integer):
-            starts[i] = np.array(_known_start(s, shape[i], sizes[i] if i < len(sizes) else 0, negative[i]), dtype)
+        if i not in computed:
+            starts[i] = scalar(_known_start(s, shape[i], sizes[i] if i < len(sizes) else 0, negative[i]), dtype)
     return starts, tuple(wraps) if any(wraps) else None
 
 
 def _known_start(start: Any, n: Any, size: Any, negative: bool) -> Any:
     if negative and start < 0:
         start = start + n
-    return max(0, min(start, n - size)) if type(n) is int else start
+    return max(0, min(int(start), n - size)) if type(n) is int else start
 
 
 def _count_from_end(shape: Any, starts: Sequence[Any], wraps: tuple[bool, ...]) -> list[Any]:
@@ -85,8 +85,8 @@ def _count_from_end(shape: Any, starts: Sequence[Any], wraps: tuple[bool, ...]) 
     for i, wrap in enumerate(wraps):
         if wrap:
             start, dtype = out[i], typeof(out[i]).dtype
-            out[i] = select_n_p.bind(lt_p.bind(start, np.array(0, dtype)), start,
-                                     add_p.bind(start, np.array(shape[i], dtype)))
+            out[i] = select_n_p.bind(lt_p.bind(start, scalar(0, dtype)), start,
+                                     add_p.bind(start, scalar(shape[i], dtype)))
     return out
 
 
@@ -197,7 +197,7 @@ def _slice_transpose(ct: Any, x: Any, *starts: Any, slice_sizes: Any) -> list[An
 def _slice_batch(args: Any, batch_dims: Any, *, slice_sizes: Any) -> Any:
     (x, *starts), (b, *start_dims) = args, batch_dims
     if all([d is None for d in start_dims]):
-        size, zero = typeof(x).shape[b], np.array(0, typeof(starts[0]).dtype if starts else _INT32)
+        size, zero = typeof(x).shape[b], scalar(0, typeof(starts[0]).dtype if starts else _INT32)
         return dynamic_slice_p.bind(x, *insert(tuple(starts), b, zero), slice_sizes=insert(slice_sizes, b, size)), b
     # Different places: a gather of one slice for each example. Along axes that the slice fills nothing is indexed.
     shape = typeof(x).shape if b is None else typeof(x).shape[:b] + typeof(x).shape[b + 1:]
@@ -317,7 +317,7 @@ def _update_batch(args: Any, batch_dims: Any) -> Any:
         at = b if b is not None else u
         x = broadcast_to_axis(x, size, at) if b is None else x
         update = broadcast_to_axis(update, size, at) if u is None else move_axis(update, u, at)
-        zero = np.array(0, typeof(starts[0]).dtype if starts else _INT32)
+        zero = scalar(0, typeof(starts[0]).dtype if starts else _INT32)
         return dynamic_update_slice_p.bind(x, update, *insert(tuple(starts), at, zero)), at
     # Different places: a scatter of one slice for each example.
     shape = x_aval.shape if b is None else x_aval.shape[:b] + x_aval.shape[b + 1:]

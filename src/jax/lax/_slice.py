@@ -116,7 +116,7 @@ def _slice_transpose(ct: Any, x: Any, *, start_indices: Any, limit_indices: Any,
     for i, (n, start, count) in enumerate(zip(x.aval.shape, start_indices, typeof(ct).shape, strict=True)):
         step = 1 if strides is None else strides[i]
         config.append((start, n - start - dims.dilate_dim(count, step), step - 1))
-    return [pad_p.bind(ct, np.zeros((), typeof(ct).dtype), padding_config=tuple(config))]
+    return [pad_p.bind(ct, scalar(0.0, typeof(ct).dtype), padding_config=tuple(config))]
 
 
 def _slice_batch(args: Any, batch_dims: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
@@ -125,6 +125,11 @@ def _slice_batch(args: Any, batch_dims: Any, *, start_indices: Any, limit_indice
         strides = insert(strides, b, 1)
     return slice_p.bind(x, start_indices=insert(start_indices, b, 0),
                         limit_indices=insert(limit_indices, b, typeof(x).shape[b]), strides=strides), b
+
+
+def scalar(value: Any, dtype: Any) -> Any:
+    """A constant operand: a Python number if that has the dtype (it is quickest to pass), else a NumPy one."""
+    return value if typeof(value).dtype == dtype else np.array(value, dtype)
 
 
 def insert(items: tuple[Any, ...], at: int, item: Any) -> tuple[Any, ...]:
@@ -194,7 +199,7 @@ def _pad_jvp(primals: Any, tangents: Any, *, padding_config: Any) -> Any:
     if type(t) is type(value_t) is Zero:
         return out, Zero.from_primal_value(out)
     if type(value_t) is Zero:
-        value_t = np.zeros((), value_t.aval.dtype)
+        value_t = scalar(0.0, value_t.aval.dtype)
     return out, pad_p.bind(instantiate_zeros(t), value_t, padding_config=padding_config)
 
 
@@ -203,7 +208,7 @@ def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: Any) -> Any:
     if type(ct) is Zero:
         return [Zero(a.aval) if type(a) is UndefinedPrimal else None for a in (x, value)]
     if type(x) is UndefinedPrimal:
-        ct_x = pad_p.bind(ct, np.zeros((), typeof(ct).dtype),
+        ct_x = pad_p.bind(ct, scalar(0.0, typeof(ct).dtype),
                           padding_config=tuple([(-low, -high, 0) for low, high, _ in padding_config]))
         if any([c[2] for c in padding_config]):
             shape = typeof(ct_x).shape
@@ -218,7 +223,7 @@ def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: Any) -> Any:
 
 def _padding_mask(shape: Any, padding_config: Any) -> Any:
     """Where the result of padding an array of ``shape`` holds the padding value."""
-    return pad_p.bind(full(shape, False, np.bool_), np.array(True), padding_config=padding_config)
+    return pad_p.bind(full(shape, False, np.bool_), True, padding_config=padding_config)
 
 
 def _pad_batch(args: Any, batch_dims: Any, *, padding_config: Any) -> Any:
@@ -235,7 +240,7 @@ def _pad_batch(args: Any, batch_dims: Any, *, padding_config: Any) -> Any:
         out_b = b
     config = insert(padding_config, b, (0, 0, 0))
     aval = typeof(x)
-    padded = pad_p.bind(x, np.zeros((), aval.dtype), padding_config=config)
+    padded = pad_p.bind(x, scalar(0.0, aval.dtype), padding_config=config)
     spread = broadcast_in_dim_p.bind(value, shape=typeof(padded).shape, broadcast_dimensions=(b,), sharding=None)
     return select(_padding_mask(aval.shape, config), spread, padded), out_b
 

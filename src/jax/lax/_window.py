@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jax._ground.families import ANY, BOOL, NUMERIC, check_category, constant
+from jax._ground.families import ANY, NUMERIC, check_category, constant
 from jax._ground.structural import broadcast_to_axis, deflinear, move_axis
 from jax._language import rules
 from jax._language.avals import ShapedArray, typeof
@@ -20,7 +20,7 @@ from jax._lowering import hlo
 from jax._lowering.rules import register_lowering
 from jax._transforms.jvp import jvp_flat
 from jax.lax import _monoids as monoids
-from jax.lax._comparison import ge_p, le_p
+from jax.lax._join import concatenate
 from jax.lax._reduce import combine_extremum, identity_of
 from jax.lax._shape import expand_dims
 from jax.lax._slice import insert, pad, slice
@@ -174,7 +174,6 @@ def each_window(x: Any, fill: Any, *, window_dimensions: Any, window_strides: An
 
 
 def _by_folding(closed: ClosedJaxpr, params: dict[str, Any], *args: Any) -> list[Any]:
-    from jax.lax._join import concatenate  # only derivatives of computations without a primitive need it
     xs, inits = _split(args)
     stacked = [concatenate([expand_dims(w, (0,)) for w in each_window(x, v, **params)], 0)
                for x, v in zip(xs, inits, strict=True)]
@@ -256,20 +255,5 @@ reduce_window_min_p = _family("reduce_window_min", ANY, "min", functools.partial
 deflinear(reduce_window_sum_p, _sum_transpose)
 _KNOWN = {"add": reduce_window_sum_p, "max": reduce_window_max_p, "min": reduce_window_min_p}
 
-
-def _extremum_jvp(prim: Primitive, select_prim: Any) -> None:
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-        from jax.lax._window_select import gather_chosen  # that module builds on this one
-        (x,), (t,) = primals, tangents
-        out = prim.bind(x, **params)
-        if type(t) is Zero:
-            return out, Zero.from_primal_value(out)
-        return out, gather_chosen(t, x, select_prim, params)
-    rules.primitive_jvps[prim] = jvp
-
-
-_extremum_jvp(reduce_window_max_p, ge_p)
-_extremum_jvp(reduce_window_min_p, le_p)
-
-__all__ = ["BOOL", "reduce_window", "reduce_window_max_p", "reduce_window_min_p", "reduce_window_p",
+__all__ = ["reduce_window", "reduce_window_max_p", "reduce_window_min_p", "reduce_window_p",
            "reduce_window_shape_tuple", "reduce_window_sum_p"]

@@ -6,6 +6,23 @@ arrays: nothing is changed in place.
 
 from jax._base._jaxlib import Array as ndarray
 from jax.numpy._array_methods import astype as astype
+from jax.numpy._creation import arange as arange
+from jax.numpy._creation import array as array
+from jax.numpy._creation import asarray as asarray
+from jax.numpy._creation import copy as copy
+from jax.numpy._creation import empty as empty
+from jax.numpy._creation import empty_like as empty_like
+from jax.numpy._creation import from_dlpack as from_dlpack
+from jax.numpy._creation import frombuffer as frombuffer
+from jax.numpy._creation import fromfile as fromfile
+from jax.numpy._creation import fromiter as fromiter
+from jax.numpy._creation import fromstring as fromstring
+from jax.numpy._creation import full as full
+from jax.numpy._creation import full_like as full_like
+from jax.numpy._creation import ones as ones
+from jax.numpy._creation import ones_like as ones_like
+from jax.numpy._creation import zeros as zeros
+from jax.numpy._creation import zeros_like as zeros_like
 from jax.numpy._reductions import all as all
 from jax.numpy._reductions import amax as amax
 from jax.numpy._reductions import amin as amin

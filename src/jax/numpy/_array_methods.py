@@ -23,6 +23,7 @@ from jax.numpy import _statistics as stats
 from jax.numpy import _ufuncs_arithmetic as arith
 from jax.numpy import _ufuncs_floating as floating
 from jax.numpy import _ufuncs_logical as logic
+from jax.numpy._at import IndexUpdater, getitem
 
 Array = xla.Array
 _known = promotion._known_types
@@ -108,6 +109,13 @@ def _round(self: Any, ndigits: int | None = None) -> Any:
 
 def _contains(self: Any, item: Any) -> bool:
     return bool(red.any(logic.equal(self, item)))
+
+
+def _iter(self: Any) -> Any:
+    """The slices along the first axis."""
+    if not self.shape:
+        raise TypeError("iteration over an array without dimensions (shape ())")
+    return iter(lax.unstack(self))
 
 
 def _setitem(self: Any, index: Any, value: Any) -> None:
@@ -250,6 +258,8 @@ def _members() -> dict[str, Any]:
     members = _operators()
     members.update({name: _method(name, function) for name, function in _METHODS.items()})
     members.update({
+        "__getitem__": getitem, "__iter__": _iter,
+        "at": property(IndexUpdater, doc="Indexed, the elements of which ``.set``, ``.add`` ... make an updated copy."),
         "__round__": _round, "__contains__": _contains, "__setitem__": _setitem, "__array_priority__": 100,
         "__array_namespace__": _array_namespace,
         "astype": _astype, "view": _view, "transpose": _transpose, "reshape": _reshape, "flatten": _flatten,
