@@ -372,3 +372,18 @@ from jax.lax._trigonometric import (
     tanh as tanh,
     tanh_p as tanh_p,
 )
+from jax.lax._window import (
+    reduce_window as reduce_window,
+    reduce_window_max_p as reduce_window_max_p,
+    reduce_window_min_p as reduce_window_min_p,
+    reduce_window_p as reduce_window_p,
+    reduce_window_shape_tuple as reduce_window_shape_tuple,
+    reduce_window_sum_p as reduce_window_sum_p,
+)
+from jax.lax._window_select import (
+    select_and_gather_add_p as select_and_gather_add_p,
+    select_and_scatter_add_p as select_and_scatter_add_p,
+)
+from jax.lax._windows import (
+    padtype_to_pads as padtype_to_pads,
+)

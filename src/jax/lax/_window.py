@@ -11,7 +11,7 @@ import numpy as np
 
 from jax._ground.families import ANY, NUMERIC, check_category, constant
 from jax._ground.structural import broadcast_to_axis, deflinear, move_axis
-from jax._language import rules
+from jax._language import dims, rules
 from jax._language.avals import ShapedArray, typeof
 from jax._language.jaxpr import ClosedJaxpr
 from jax._language.primitive import Primitive
@@ -45,7 +45,8 @@ def reduce_window(operand: Any, init_value: Any, computation: Callable[[Any, Any
 
     Args:
       operand: an array or a pytree of arrays of one shape, which are reduced together.
-      init_value: scalars in the same structure, with which each reduction starts. Padding is filled with them.
+      init_value: scalars in the same structure, with which each reduction starts; neutral elements of the computation.
+        Others may also enter for elements of the padding, depending on the platform.
       computation: ``(accumulated, element) -> accumulated`` on scalars in that structure, associative and commutative.
       window_dimensions: the size of the windows along each axis.
       window_strides: how far windows are apart (1).
@@ -90,9 +91,8 @@ def window_params(op: str, shape: Any, window: Any, strides: Any, padding: Any, 
     base = positive(op, "base_dilation", base_dilation, rank, "axes", 1)
     dilation = positive(op, "window_dilation", window_dilation, rank, "axes", 1)
     if isinstance(padding, str):
-        spread = [(n - 1) * b + 1 if n else 0 for n, b in zip(shape, base, strict=True)]
-        reach = [(w - 1) * d + 1 for w, d in zip(window, dilation, strict=True)]
-        padding = tuple(padtype_to_pads(spread, reach, strides, padding))
+        reach = [dims.dilate_dim(w, d) for w, d in zip(window, dilation, strict=True)]
+        padding = tuple(padtype_to_pads(shape, reach, strides, padding))  # whatever base_dilation is
     else:
         padding = canonical_pairs(op, padding, rank, "axes")
     return {"window_dimensions": window, "window_strides": strides, "padding": padding, "base_dilation": base,

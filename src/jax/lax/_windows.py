@@ -15,8 +15,8 @@ def padtype_to_pads(in_shape: Sequence[Any], window_shape: Sequence[Any], window
                     padding: str) -> list[tuple[Any, Any]]:
     """The padding (before, after) along each axis that ``"SAME"``, ``"SAME_LOWER"`` or ``"VALID"`` means.
 
-    ``VALID`` is none. With ``SAME`` as many windows as there are multiples of the stride in the axis fit; what cannot be
-    halved goes behind, with ``SAME_LOWER`` in front.
+    ``VALID`` is none. With ``SAME`` as many windows fit as there are multiples of the stride in the axis; padding that
+    cannot be halved is larger behind, with ``SAME_LOWER`` in front.
 
     Raises:
       RuntimeError: for another name.
