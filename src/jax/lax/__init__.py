@@ -28,6 +28,7 @@ from jax.lax._arithmetic import (
     sub as sub,
     sub_p as sub_p,
 )
+from jax.lax._associative_scan import associative_scan as associative_scan
 from jax.lax._bitwise import (
     and_p as and_p,
     bitwise_and as bitwise_and,
@@ -100,6 +101,13 @@ from jax.lax._complex import (
     real as real,
     real_p as real_p,
 )
+from jax.lax._cond import (
+    cond as cond,
+    platform_dependent as platform_dependent,
+    platform_index_p as platform_index_p,
+    switch as switch,
+)
+from jax.lax._cond_transforms import cond_p as cond_p
 from jax.lax._conversion import (
     bitcast_convert_type as bitcast_convert_type,
     bitcast_convert_type_p as bitcast_convert_type_p,
@@ -262,6 +270,11 @@ from jax.lax._rounding import (
     round as round,
     round_p as round_p,
 )
+from jax.lax._scan import (
+    map as map,
+    scan as scan,
+)
+from jax.lax._scan_transforms import scan_p as scan_p
 from jax.lax._scatter import (
     ScatterDimensionNumbers as ScatterDimensionNumbers,
     scatter as scatter,
@@ -309,6 +322,11 @@ from jax.lax._slice import (
     slice as slice,
     slice_in_dim as slice_in_dim,
     slice_p as slice_p,
+)
+from jax.lax._solves import (
+    custom_linear_solve as custom_linear_solve,
+    custom_root as custom_root,
+    linear_solve_p as linear_solve_p,
 )
 from jax.lax._sort import (
     approx_max_k as approx_max_k,
@@ -372,6 +390,11 @@ from jax.lax._trigonometric import (
     tanh as tanh,
     tanh_p as tanh_p,
 )
+from jax.lax._while import (
+    fori_loop as fori_loop,
+    while_loop as while_loop,
+)
+from jax.lax._while_transforms import while_p as while_p
 from jax.lax._window import (
     reduce_window as reduce_window,
     reduce_window_max_p as reduce_window_max_p,
