@@ -19,7 +19,7 @@ from jax._lowering.rules import register_lowering
 from jax._lowering.subprograms import cache_lowering, lower_fun
 from jax._transforms.jvp import jvp_flat
 from jax.lax._arithmetic import add, div, mul, neg, sub
-from jax.lax._bitwise import bitwise_and, bitwise_not, bitwise_or
+from jax.lax._bitwise import bitwise_and, bitwise_or
 from jax.lax._comparison import eq, ge, gt, lt
 from jax.lax._creation import full, full_like
 from jax.lax._densities import gamma_density
@@ -115,17 +115,13 @@ def _fraction(a: Any, x: Any) -> Any:
     return iterate(step, (full_like(x, np.inf), d, d))[2]
 
 
-def _expansions(a: Any, x: Any) -> tuple[Any, Any, Any]:
-    """Where the fraction is used, and arguments for series and fraction; those of the other are harmless ones."""
-    fraction = _by_fraction(a, x)
-    usable = bitwise_and(bitwise_and(gt(a, like(a, 0)), gt(x, like(x, 0))),
-                         bitwise_and(lt(a, like(a, np.inf)), lt(x, like(x, np.inf))))
-    one = like(a, 1)
-    use_series = bitwise_and(usable, bitwise_not(fraction))
-    use_fraction = bitwise_and(usable, fraction)
-    series = where(use_series, a, one), where(use_series, x, like(x, 0.5))
-    tail = where(use_fraction, a, one), where(use_fraction, x, like(x, 2))
-    return fraction, series, tail
+def _regions(a: Any, x: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
+    """Where the fraction is used; usable arguments; and arguments for series and fraction, harmless where not used."""
+    zero, one, infinity = like(a, 0), like(a, 1), like(a, np.inf)
+    usable = bitwise_and(bitwise_and(gt(a, zero), gt(x, zero)), bitwise_and(lt(a, infinity), lt(x, infinity)))
+    p, y = where(usable, a, one), where(usable, x, one)
+    upper = _by_fraction(p, y)
+    return upper, p, y, where(upper, zero, y), where(upper, p, one), where(upper, y, like(x, 2))
 
 
 def _edges(a: Any, x: Any, inside: Any, at_zero: Any, at_infinity: Any) -> Any:
@@ -140,10 +136,9 @@ def _edges(a: Any, x: Any, inside: Any, at_zero: Any, at_infinity: Any) -> Any:
 
 def _both_tails(a: Any, x: Any) -> tuple[Any, Any, Any]:
     """Where the upper tail is the small one, the lower tail by series and the upper one by fraction."""
-    upper, series, tail = _expansions(a, x)
-    low = mul(gamma_density(*series), _series(*series))
-    high = mul(mul(tail[0], gamma_density(*tail)), _fraction(*tail))
-    return upper, low, high
+    upper, p, y, near, q, far = _regions(a, x)
+    density = gamma_density(p, y)
+    return upper, mul(density, _series(p, near)), mul(mul(p, density), _fraction(q, far))
 
 
 # --- igamma, igammac ------------------------------------------------------------------------------------------------
@@ -192,25 +187,28 @@ def igammac(a: Any, x: Any) -> Any:
 # --- igamma_grad_a, random_gamma_grad -------------------------------------------------------------------------------
 
 
+def _relative_slopes(a: Any, x: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Derivatives of the lower tail with respect to ``a``, over the density: by series and (negated) by fraction.
+
+    The density's own derivative is itself times ``log(x) - digamma(a + 1)``.
+    """
+    upper, p, y, near, q, far = _regions(a, x)
+    growth = sub(log(y), digamma(p))
+    total, slope = partial_derivative(_series, 0, (p, near))
+    by_series = add(mul(total, sub(growth, div(like(p, 1), p))), slope)
+    total, slope = partial_derivative(_fraction, 0, (q, far))
+    return upper, p, y, by_series, add(mul(total, growth), slope)
+
+
 def _lower_tail_slope(a: Any, x: Any) -> Any:
-    upper, series, tail = _expansions(a, x)
-    total, slope = partial_derivative(_series, 0, series)
-    # The density's own slope is density * (log(x) - digamma(a + 1)).
-    first = add(mul(total, sub(log(series[1]), digamma(add(series[0], like(a, 1))))), slope)
-    total, slope = partial_derivative(_fraction, 0, tail)
-    second = add(mul(total, sub(log(tail[1]), digamma(tail[0]))), slope)
-    out = where(upper, neg(mul(mul(tail[0], gamma_density(*tail)), second)), mul(gamma_density(*series), first))
-    return _edges(a, x, out, 0, 0)
+    upper, p, y, by_series, by_fraction = _relative_slopes(a, x)
+    slope = mul(gamma_density(p, y), where(upper, neg(mul(p, by_fraction)), by_series))
+    return _edges(a, x, slope, 0, 0)
 
 
 def _sample_slope(a: Any, x: Any) -> Any:
-    upper, series, tail = _expansions(a, x)
-    total, slope = partial_derivative(_series, 0, series)
-    first = add(mul(total, sub(log(series[1]), digamma(add(series[0], like(a, 1))))), slope)
-    total, slope = partial_derivative(_fraction, 0, tail)
-    second = add(mul(total, sub(log(tail[1]), digamma(tail[0]))), slope)
-    out = where(upper, mul(tail[1], second), neg(mul(div(series[1], series[0]), first)))
-    return _edges(a, x, out, 0, np.nan)
+    upper, p, y, by_series, by_fraction = _relative_slopes(a, x)
+    return _edges(a, x, mul(y, where(upper, by_fraction, neg(div(by_series, p)))), 0, np.nan)
 
 
 igamma_grad_a_p = nary("igamma_grad_a", FLOATING, "")

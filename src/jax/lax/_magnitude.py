@@ -18,7 +18,6 @@ from jax._ground.families import (
     like,
     nary,
     unary,
-    zero_derivative,
 )
 from jax._ground.structural import add_tangents, convert
 from jax._language import rules
@@ -30,7 +29,7 @@ from jax._lowering.rules import register_lowering
 from jax.lax._arithmetic import add, div, mul
 from jax.lax._bitwise import bitwise_and
 from jax.lax._comparison import eq, ge, gt, le, lt
-from jax.lax._complex import conj, real
+from jax.lax._complex import conj, imag, real
 from jax.lax._select import align_mapped, where
 
 # --- abs, sign ------------------------------------------------------------------------------------------------------
@@ -65,12 +64,24 @@ def _sign_lower(ctx: Any, x: Any) -> Any:
     return hlo.select(hlo.compare(x, zero, "EQ"), zero, one)
 
 
-sign_p = unary("sign", NUMERIC, _sign_lower)
-zero_derivative(sign_p)
+def _sign_jvp(t: Any, out: Any, x: Any) -> Any:
+    """Zero for reals. A complex number on the unit circle turns with the part of the tangent across it."""
+    dtype = typeof(x).dtype
+    if category(dtype) != COMPLEX:
+        return Zero(typeof(t))
+    size = abs(x)
+    factor = div(mul(like(x, 1j), out), convert(where(eq(size, like(size, 0)), like(size, 1), size), dtype))
+    return mul(factor, convert(imag(mul(conj(out), t)), dtype))
+
+
+sign_p = unary("sign", NUMERIC, _sign_lower, jvp_out=_sign_jvp)
 
 
 def sign(x: Any) -> Any:
-    """-1, 0 or 1 by the sign of each element; of complex numbers ``x / abs(x)``, 0 at 0. NaN stays NaN."""
+    """-1, 0 or 1 by the sign of each element; of complex numbers ``x / abs(x)``, 0 at 0. NaN stays NaN.
+
+    The derivative is zero for reals, and the true one, a rotation, for complex numbers.
+    """
     return sign_p.bind(x)
 
 
