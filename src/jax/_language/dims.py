@@ -92,9 +92,9 @@ def canonical_axis(axis: Any, ndim: int, op: str = "axis", name: str = "axis") -
     if type(axis) is not int:
         axis = canonical_dim(axis, f"{op}: {name}")
     if 0 <= axis < ndim:
-        return axis  # type: ignore[no-any-return]
+        return axis
     if -ndim <= axis < 0:
-        return axis + ndim  # type: ignore[no-any-return]
+        return axis + ndim
     span = f"must lie in [{-ndim}, {ndim})" if ndim else "does not exist: the operand has rank 0"
     raise ValueError(f"{op}: {name} {axis} {span}")
 

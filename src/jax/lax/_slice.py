@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jax._ground.structural import broadcast_in_dim_p, deflinear, full, instantiate_zeros, sum_axes
+from jax._ground.structural import broadcast_in_dim_p, deflinear, full, instantiate_zeros, sum_axes, zeros_of
 from jax._language import dims, rules
 from jax._language.avals import ShapedArray, typeof
 from jax._language.dims import canonical_axis, canonicalize_shape
@@ -15,6 +15,7 @@ from jax._language.primitive import Primitive
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering import hlo
 from jax._lowering.rules import extended_by_batching, register_lowering
+from jax.dtypes import ExtendedDType
 from jax.lax._select import select
 from jax.lax._shape import squeeze_p
 
@@ -128,8 +129,13 @@ def _slice_batch(args: Any, batch_dims: Any, *, start_indices: Any, limit_indice
 
 
 def scalar(value: Any, dtype: Any) -> Any:
-    """A constant operand: a Python number if that has the dtype (it is quickest to pass), else a NumPy one."""
-    return value if typeof(value).dtype == dtype else np.array(value, dtype)
+    """A constant operand: a Python number if that has the dtype (it is quickest to pass), else a NumPy one.
+
+    For extended dtypes it is zero.
+    """
+    if typeof(value).dtype == dtype:
+        return value
+    return zeros_of(ShapedArray((), dtype)) if isinstance(dtype, ExtendedDType) else np.array(value, dtype)
 
 
 def insert(items: tuple[Any, ...], at: int, item: Any) -> tuple[Any, ...]:
