@@ -70,8 +70,8 @@ def _checked_axis(avals: Sequence[Any], tree: Any, axis: int) -> int:
                              f"{a.str_short()}")
     axes = {axis % len(a.shape) if axis < 0 else axis for a in avals}
     if len(axes) > 1:
-        raise ValueError(f"lax.associative_scan: the axis {axis} is another one in each of the arrays, whose ranks differ: "
-                         f"{', '.join(a.str_short() for a in avals)}. Count the axis from the front.")
+        raise ValueError(f"lax.associative_scan: axis {axis} is not the same axis of all arrays, for their ranks "
+                         f"differ: {', '.join(a.str_short() for a in avals)}. Count the axis from the front.")
     axis = axes.pop()
     if len({a.shape[axis] for a in avals}) > 1:
         listed = "\n".join(f"  elems{leaf_path(tree, i)}: {a.str_short()}" for i, a in enumerate(avals))
@@ -81,7 +81,7 @@ def _checked_axis(avals: Sequence[Any], tree: Any, axis: int) -> int:
 
 @cache
 def _runner(reverse: bool, axis: int) -> Callable[..., Any]:
-    """From a combining function to the function that scans; one object for each setting, as it is part of cache keys."""
+    """From a combining function to the one that scans; one object for each setting, as it is part of cache keys."""
     def adapt(fn: Callable[..., Any]) -> Callable[..., Any]:
         def run(elems: Any) -> Any:
             leaves, tree = tree_flatten(elems)

@@ -26,7 +26,17 @@ from jax._runtime import backend
 from jax._tree_compare import differences
 from jax.lax._comparison import ne
 from jax.lax._control_common import (
-    Array, Staged, as_array, check_callable, describe, eager_calls, leaf_path, marked, operands, same_type, stage,
+    Array,
+    Staged,
+    as_array,
+    check_callable,
+    describe,
+    eager_calls,
+    leaf_path,
+    marked,
+    operands,
+    same_type,
+    stage,
     type_difference,
 )
 from jax.lax._magnitude import clamp
@@ -93,8 +103,8 @@ def _predicate_type(pred: Any) -> Any:
     except TypeError as error:
         raise TypeError(f"lax.cond: pred must be a boolean scalar: {error}") from None
     if aval.shape != ():
-        raise TypeError(f"lax.cond: pred must be a scalar, got an array of type {aval.str_short()}. Reduce it (jnp.any, "
-                        "jnp.all), choose element by element with jnp.where, or map the cond with jax.vmap.")
+        raise TypeError(f"lax.cond: pred must be a scalar, got an array of type {aval.str_short()}. Reduce it "
+                        "(jnp.any, jnp.all), choose element by element with jnp.where, or map the cond with jax.vmap.")
     if not (dtypes.issubdtype(aval.dtype, np.bool_) or dtypes.issubdtype(aval.dtype, np.integer)
             or dtypes.issubdtype(aval.dtype, np.floating)):
         raise TypeError(f"lax.cond: pred must be a boolean or a real number, got {aval.str_short()}. Compare it, for "
@@ -203,7 +213,7 @@ def _check_branches(api: str, funs: Sequence[Any], names: Sequence[str], staged:
             lines = [f"  result{leaf_path(first.out_tree, j)}: {a[j].str_short()} from {pair[0]}, {b[j].str_short()} "
                      f"from {pair[1]}: {type_difference(a[j], b[j])}" for j in wrong[:8]]
             raise TypeError(f"lax.{api}: all branches must return the same types, but two differ ({functions}).\n"
-                            + "\n".join(lines) + "\nConvert or broadcast the results in one of the branches, for example "
+                            + "\n".join(lines) + "\nConvert or broadcast the results of one branch, for example with "
                             "x.astype(...) or jnp.broadcast_to(x, ...).")
 
 
@@ -312,7 +322,8 @@ platform_index_p = Primitive("platform_index")
 
 
 @api_boundary
-def platform_dependent(*args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]) -> Any:
+def platform_dependent(*args: Any, default: Callable[..., Any] | None = None,
+                       **per_platform: Callable[..., Any]) -> Any:
     """The result of the function for the platform that the program is compiled for.
 
     Args:

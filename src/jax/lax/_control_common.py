@@ -248,7 +248,8 @@ def promote_carry(ins: Sequence[Any], outs: Sequence[Any]) -> list[Any] | None:
     return new if changed else None
 
 
-def check_carry(api: str, fun: Any, name: str, tree: Any, ins: Sequence[Any], out_tree: Any, outs: Sequence[Any]) -> None:
+def check_carry(api: str, fun: Any, name: str, tree: Any, ins: Sequence[Any], out_tree: Any,
+                outs: Sequence[Any]) -> None:
     """Raises unless what comes out of a body has the structure and the types of what goes in."""
     if tree != out_tree:
         raise TypeError(_structure_message(api, fun, name, tree, out_tree))

@@ -19,17 +19,35 @@ from jax._language.primitive import Primitive
 from jax._lowering import hlo
 from jax._lowering.context import LoweringContext, TokenSet, no_tokens
 from jax._lowering.emit import emit_with_tokens
-from jax._lowering.subprograms import call_jaxpr
 from jax._lowering.rules import register_lowering
+from jax._lowering.subprograms import call_jaxpr
 from jax.lax._control_common import (
-    Array, Staged, as_array, check_callable, check_carry, describe, eager_calls, leaf_path, operands, parameter_name,
-    promote_carry, stage, static_int, with_aval,
+    Array,
+    Staged,
+    as_array,
+    check_callable,
+    check_carry,
+    describe,
+    eager_calls,
+    leaf_path,
+    operands,
+    parameter_name,
+    promote_carry,
+    stage,
+    static_int,
+    with_aval,
 )
 from jax.lax._join import concatenate
 from jax.lax._shape import reshape
 from jax.lax._slice import index_in_dim, slice_in_dim
 from jax.tree_util import (
-    tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten, treedef_children, treedef_tuple,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_structure,
+    tree_unflatten,
+    treedef_children,
+    treedef_tuple,
 )
 
 
@@ -138,8 +156,8 @@ def _find_length(api: str, avals: Sequence[Any], tree: Any, length: Any) -> int:
     sizes = []
     for i, a in enumerate(avals):
         if not a.shape:
-            raise ValueError(f"lax.{api}: xs{leaf_path(tree, i)} is a scalar ({a.str_short()}); every array of xs needs "
-                             "a leading axis to run along. Values that are the same for all steps can be closed over.")
+            raise ValueError(f"lax.{api}: xs{leaf_path(tree, i)} is a scalar ({a.str_short()}); every array of xs "
+                             "needs a leading axis to run along. The body can close over values that stay the same.")
         sizes.append(a.shape[0])
     if length is None:
         if not sizes:

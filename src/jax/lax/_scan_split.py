@@ -7,7 +7,7 @@ constants alone is found outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from jax._base.caching import no_context, weak_cache
@@ -16,7 +16,15 @@ from jax._transforms.dce import dce_jaxpr, prune_consts
 from jax._transforms.linearize import linearize_jaxpr
 from jax._transforms.partial import partial_eval_jaxpr
 from jax.lax._control_common import (
-    Marks, grow, has_tangents, permuted, pieces, reached, settle, where, without,
+    Marks,
+    grow,
+    has_tangents,
+    permuted,
+    pieces,
+    reached,
+    settle,
+    where,
+    without,
 )
 
 

@@ -20,7 +20,18 @@ from jax._transforms.jvp import jvp_jaxpr
 from jax._transforms.linearize import SplitTrace, split_rules
 from jax._transforms.transpose import backward_pass
 from jax.lax._control_common import (
-    Marks, either, grow, has_tangents, interleave, permuted, pieces, reached, reached_from, settle, where, without,
+    Marks,
+    either,
+    grow,
+    has_tangents,
+    interleave,
+    permuted,
+    pieces,
+    reached,
+    reached_from,
+    settle,
+    where,
+    without,
 )
 from jax.lax._scan import scan_p
 from jax.lax._scan_split import Halves, linearized_halves, partial_halves
@@ -388,9 +399,10 @@ def _dropped(outvars: Sequence[Any], used: Sequence[bool]) -> list[Any]:
 def _dce_body(closed: ClosedJaxpr, used_outputs: tuple[bool, ...], num_consts: int,
               num_carry: int) -> tuple[ClosedJaxpr, Marks, Marks]:
     of_carry, of_ys = pieces(used_outputs, num_carry)
+    num_xs = len(closed.jaxpr.invars) - num_consts - num_carry
     while True:
         new, used = dce_jaxpr(closed.jaxpr, [*of_carry, *of_ys],
-                              [*[False] * num_consts, *of_carry, *[False] * (len(closed.in_avals) - num_consts - num_carry)])
+                              [*[False] * num_consts, *of_carry, *[False] * num_xs])
         carry = either(of_carry, used[num_consts:num_consts + num_carry])
         if carry == of_carry:
             break

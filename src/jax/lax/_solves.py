@@ -21,7 +21,6 @@ from jax.lax._arithmetic import neg, sub
 from jax.lax._control_common import Staged, check_callable, describe, eager_calls, operands, pieces, stage
 from jax.tree_util import tree_flatten, tree_unflatten, treedef_children, treedef_tuple
 
-
 # --- custom_root ----------------------------------------------------------------------------------------------------
 
 @api_boundary
@@ -108,17 +107,17 @@ def _main_tree(staged: Staged, has_aux: bool, solve: Any) -> Any:
         return staged.out_tree
     children = treedef_children(staged.out_tree)
     if len(children) != 2:
-        raise TypeError(f"with has_aux=True the solver must return a pair (solution, aux), but {describe(solve)} returned "
-                        f"{staged.out_tree}")
+        raise TypeError(f"with has_aux=True the solver must return a pair (solution, aux), but {describe(solve)} "
+                        f"returned {staged.out_tree}")
     return children[0]
 
 
-def _check_like(api: str, name: str, fun: Any, tree: Any, avals: Sequence[Any], wanted: Any, wanted_avals: Sequence[Any],
-                like: str) -> None:
+def _check_like(api: str, name: str, fun: Any, tree: Any, avals: Sequence[Any], wanted: Any,
+                wanted_avals: Sequence[Any], like: str) -> None:
     """Raises unless results have the structure and the shapes of ``like``."""
     if tree != wanted:
-        raise TypeError(f"lax.{api}: the result of {name} must have the structure of {like}, but {describe(fun)} returned "
-                        f"{tree} for {wanted}")
+        raise TypeError(f"lax.{api}: the result of {name} must have the structure of {like}, but {describe(fun)} "
+                        f"returned {tree} for {wanted}")
     for i, (a, b) in enumerate(zip(avals, wanted_avals, strict=True)):
         if a.shape != b.shape:
             raise ValueError(f"lax.{api}: the result of {name} must have the shapes of {like}, but {describe(fun)} "
@@ -244,8 +243,8 @@ def _minus(x: Any, y: Any) -> Any:
 def _transpose(cts: Any, *args: Any, const_lengths: LinearSolveParts, jaxprs: LinearSolveParts) -> list[Any]:
     *consts, b = pieces(args, *const_lengths)
     if any(type(c) is UndefinedPrimal for part in consts for c in part):
-        raise NotImplementedError("lax.custom_linear_solve is linear in its right-hand side alone; it cannot be transposed "
-                                  "with respect to what matvec or solve close over")
+        raise NotImplementedError("lax.custom_linear_solve is linear in its right-hand side alone; it cannot be "
+                                  "transposed with respect to what matvec or solve close over")
     num_consts = sum(const_lengths)
     if all(type(c) is Zero for c in cts):
         return [None] * num_consts + [Zero(x.aval.to_cotangent_aval()) for x in b]

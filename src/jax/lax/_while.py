@@ -24,8 +24,22 @@ from jax.errors import ConcretizationTypeError
 from jax.lax._arithmetic import add
 from jax.lax._comparison import lt
 from jax.lax._control_common import (
-    Array, Staged, as_array, check_callable, check_carry, describe, eager_calls, operands, parameter_name, pieces,
-    promote_carry, same_type, stage, where, with_aval, without,
+    Array,
+    Staged,
+    as_array,
+    check_callable,
+    check_carry,
+    describe,
+    eager_calls,
+    operands,
+    parameter_name,
+    pieces,
+    promote_carry,
+    same_type,
+    stage,
+    where,
+    with_aval,
+    without,
 )
 from jax.lax._scan import run_scan
 from jax.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten, treedef_children, treedef_tuple

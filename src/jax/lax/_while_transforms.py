@@ -24,7 +24,16 @@ from jax._transforms.jvp import jvp_jaxpr
 from jax._transforms.linearize import SplitTrace, split_rules
 from jax.lax._bitwise import and_p
 from jax.lax._control_common import (
-    Marks, either, grow, has_tangents, interleave, permuted, pieces, reached, settle, where,
+    Marks,
+    either,
+    grow,
+    has_tangents,
+    interleave,
+    permuted,
+    pieces,
+    reached,
+    settle,
+    where,
 )
 from jax.lax._reduce import reduce_or
 from jax.lax._select import select
@@ -129,11 +138,12 @@ def _transpose(cts: Any, *args: Any, **params: Any) -> list[Any]:
     if all(type(c) is Zero for c in cts):
         return [Zero(x.aval.to_cotangent_aval()) if type(x) is UndefinedPrimal else None for x in args]
     raise ValueError(
-        "lax.while_loop, and so lax.fori_loop between traced bounds, has no reverse-mode derivative (jax.grad, jax.vjp, "
-        f"jax.jacrev): how many steps it takes is known only when it has run, so there is no place for what each step "
-        f"would have to keep. The loop is at {source_info.summarize(source_info.capture())}. Use lax.scan, or "
-        "lax.fori_loop with bounds that are Python integers (jax.checkpoint on the body saves memory), or forward mode "
-        "(jax.jvp, jax.jacfwd); a fixed point or a root can be differentiated with lax.custom_root or jax.custom_vjp.")
+        "lax.while_loop, and so lax.fori_loop between traced bounds, has no reverse-mode derivative (jax.grad, "
+        "jax.vjp, jax.jacrev): how many steps it takes is known only when it has run, so there is no place for what "
+        f"each step would have to keep. The loop is at {source_info.summarize(source_info.capture())}. Use lax.scan, "
+        "or lax.fori_loop with bounds that are Python integers (jax.checkpoint on the body saves memory), or forward "
+        "mode (jax.jvp, jax.jacfwd); a fixed point or a root can be differentiated with lax.custom_root or "
+        "jax.custom_vjp.")
 
 
 # --- batching -------------------------------------------------------------------------------------------------------
