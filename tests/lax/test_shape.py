@@ -151,6 +151,7 @@ ERRORS = [
     (lambda: lax.expand_dims(X, (0, -4)), ValueError, "name an axis twice"),
     (lambda: lax.broadcast_in_dim(X, (2, 4), (0, 1)), TypeError, "dimension 1 has size 3"),
     (lambda: lax.broadcast_in_dim(X, (2, 3), (0,)), TypeError, "broadcast_dimensions"),
+    (lambda: lax.broadcast(X, (-1,)), TypeError, r"must not be negative, got \(-1, 2, 3\)"),
     (lambda: lax.broadcast_like(X, X[0]), ValueError, "lower rank"),
     (lambda: lax.transpose(X, (0, 0)), TypeError, "does not rearrange"),
     (lambda: lax.transpose(X, (0, 2)), TypeError, "does not rearrange"),

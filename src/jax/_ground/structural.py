@@ -98,6 +98,10 @@ def _broadcast_abstract(x: Any, *dynamic: Any, shape: Any, broadcast_dimensions:
             raise TypeError(f"broadcast_in_dim: the operand of shape {x.shape} cannot be broadcast to {shape} with "
                             f"broadcast_dimensions {dims}: dimension {i} has size {x.shape[i]}, which is neither 1 "
                             f"nor {shape[d]}")
+    for d in shape:
+        if type(d) is int and d < 0:
+            raise TypeError(f"broadcast_in_dim: sizes must not be negative, got {shape} for an operand of shape "
+                            f"{x.shape}")
     return ShapedArray(shape, x.dtype, x.weak_type)
 
 

@@ -128,6 +128,7 @@ def _canonical_fill(value: Any, dtype: Any) -> Any:
 
 
 def default_fill_value(dtype: Any) -> Any:
+    """What the mode FILL_OR_DROP puts in place of slices out of bounds if the caller does not say."""
     kind = category(dtype)
     if kind == BOOL:
         return True
@@ -143,6 +144,7 @@ gather_p = Primitive("gather")
 # --- abstract evaluation --------------------------------------------------------------------------------------------
 
 def check_indices(op: str, indices: Any) -> None:
+    """That the indices are integers and hold index vectors."""
     if category(indices.dtype) not in INTEGERS:
         raise ValueError(f"{op}: indices must have an integer dtype, got {indices.dtype}; convert them, for example "
                          "with x.astype(int)")
@@ -218,6 +220,7 @@ def _gather_abstract(x: Any, indices: Any, *, dimension_numbers: Any, slice_size
 
 
 def check_mode(op: str, mode: Any) -> None:
+    """Refuses the mode that exists in name only."""
     if mode is GatherScatterMode.ONE_HOT:
         raise NotImplementedError(f"{op}: the mode ONE_HOT is not supported; use 'clip' or 'fill', or multiply by "
                                   "jax.nn.one_hot(indices, size) yourself")

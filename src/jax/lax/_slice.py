@@ -139,6 +139,7 @@ def scalar(value: Any, dtype: Any) -> Any:
 
 
 def insert(items: tuple[Any, ...], at: int, item: Any) -> tuple[Any, ...]:
+    """``items`` with ``item`` at position ``at``."""
     return (*items[:at], item, *items[at:])
 
 
