@@ -4,7 +4,7 @@ Results follow NumPy 2, with JAX's promotion of dtypes. Functions take arrays an
 arrays: nothing is changed in place.
 """
 
-from jax._base._jaxlib import Array as ndarray
+from jax._base._jaxlib import Array
 from jax.numpy._array_methods import astype as astype
 from jax.numpy._creation import arange as arange
 from jax.numpy._creation import array as array
@@ -23,6 +23,46 @@ from jax.numpy._creation import ones as ones
 from jax.numpy._creation import ones_like as ones_like
 from jax.numpy._creation import zeros as zeros
 from jax.numpy._creation import zeros_like as zeros_like
+from jax.numpy._cumulative import cumprod as cumprod
+from jax.numpy._cumulative import cumsum as cumsum
+from jax.numpy._cumulative import cumulative_prod as cumulative_prod
+from jax.numpy._cumulative import cumulative_sum as cumulative_sum
+from jax.numpy._cumulative import nancumprod as nancumprod
+from jax.numpy._cumulative import nancumsum as nancumsum
+from jax.numpy._joining import append as append
+from jax.numpy._joining import array_split as array_split
+from jax.numpy._joining import block as block
+from jax.numpy._joining import column_stack as column_stack
+from jax.numpy._joining import concat as concat
+from jax.numpy._joining import concatenate as concatenate
+from jax.numpy._joining import dsplit as dsplit
+from jax.numpy._joining import dstack as dstack
+from jax.numpy._joining import hsplit as hsplit
+from jax.numpy._joining import hstack as hstack
+from jax.numpy._joining import repeat as repeat
+from jax.numpy._joining import split as split
+from jax.numpy._joining import stack as stack
+from jax.numpy._joining import tile as tile
+from jax.numpy._joining import unstack as unstack
+from jax.numpy._joining import vsplit as vsplit
+from jax.numpy._joining import vstack as vstack
+from jax.numpy._nan_reductions import nanmax as nanmax
+from jax.numpy._nan_reductions import nanmean as nanmean
+from jax.numpy._nan_reductions import nanmin as nanmin
+from jax.numpy._nan_reductions import nanprod as nanprod
+from jax.numpy._nan_reductions import nanstd as nanstd
+from jax.numpy._nan_reductions import nansum as nansum
+from jax.numpy._nan_reductions import nanvar as nanvar
+from jax.numpy._positions import argmax as argmax
+from jax.numpy._positions import argmin as argmin
+from jax.numpy._positions import nanargmax as nanargmax
+from jax.numpy._positions import nanargmin as nanargmin
+from jax.numpy._quantiles import median as median
+from jax.numpy._quantiles import nanmedian as nanmedian
+from jax.numpy._quantiles import nanpercentile as nanpercentile
+from jax.numpy._quantiles import nanquantile as nanquantile
+from jax.numpy._quantiles import percentile as percentile
+from jax.numpy._quantiles import quantile as quantile
 from jax.numpy._reductions import all as all
 from jax.numpy._reductions import amax as amax
 from jax.numpy._reductions import amin as amin
@@ -36,7 +76,6 @@ from jax.numpy._reductions import ptp as ptp
 from jax.numpy._reductions import sum as sum
 from jax.numpy._scalar_types import ComplexWarning as ComplexWarning
 from jax.numpy._scalar_types import bfloat16 as bfloat16
-from jax.numpy._scalar_types import bool_ as bool
 from jax.numpy._scalar_types import bool_ as bool_
 from jax.numpy._scalar_types import can_cast as can_cast
 from jax.numpy._scalar_types import cdouble as cdouble
@@ -104,13 +143,33 @@ from jax.numpy._scalar_types import uint4 as uint4
 from jax.numpy._scalar_types import uint64 as uint64
 from jax.numpy._scalar_types import uint8 as uint8
 from jax.numpy._scalar_types import unsignedinteger as unsignedinteger
+from jax.numpy._shape import atleast_1d as atleast_1d
+from jax.numpy._shape import atleast_2d as atleast_2d
+from jax.numpy._shape import atleast_3d as atleast_3d
+from jax.numpy._shape import broadcast_arrays as broadcast_arrays
+from jax.numpy._shape import broadcast_shapes as broadcast_shapes
+from jax.numpy._shape import broadcast_to as broadcast_to
+from jax.numpy._shape import expand_dims as expand_dims
+from jax.numpy._shape import flip as flip
+from jax.numpy._shape import fliplr as fliplr
+from jax.numpy._shape import flipud as flipud
+from jax.numpy._shape import matrix_transpose as matrix_transpose
+from jax.numpy._shape import moveaxis as moveaxis
+from jax.numpy._shape import permute_dims as permute_dims
+from jax.numpy._shape import ravel as ravel
+from jax.numpy._shape import reshape as reshape
+from jax.numpy._shape import roll as roll
+from jax.numpy._shape import rollaxis as rollaxis
+from jax.numpy._shape import rot90 as rot90
+from jax.numpy._shape import squeeze as squeeze
+from jax.numpy._shape import swapaxes as swapaxes
+from jax.numpy._shape import transpose as transpose
 from jax.numpy._statistics import average as average
 from jax.numpy._statistics import mean as mean
 from jax.numpy._statistics import std as std
 from jax.numpy._statistics import var as var
 from jax.numpy._ufunc import frompyfunc as frompyfunc
 from jax.numpy._ufunc import ufunc as ufunc
-from jax.numpy._ufuncs_arithmetic import absolute as abs
 from jax.numpy._ufuncs_arithmetic import absolute as absolute
 from jax.numpy._ufuncs_arithmetic import add as add
 from jax.numpy._ufuncs_arithmetic import divmod as divmod
@@ -125,35 +184,24 @@ from jax.numpy._ufuncs_arithmetic import minimum as minimum
 from jax.numpy._ufuncs_arithmetic import multiply as multiply
 from jax.numpy._ufuncs_arithmetic import negative as negative
 from jax.numpy._ufuncs_arithmetic import positive as positive
-from jax.numpy._ufuncs_arithmetic import power as pow
 from jax.numpy._ufuncs_arithmetic import power as power
 from jax.numpy._ufuncs_arithmetic import reciprocal as reciprocal
-from jax.numpy._ufuncs_arithmetic import remainder as mod
 from jax.numpy._ufuncs_arithmetic import remainder as remainder
 from jax.numpy._ufuncs_arithmetic import sign as sign
 from jax.numpy._ufuncs_arithmetic import square as square
 from jax.numpy._ufuncs_arithmetic import subtract as subtract
-from jax.numpy._ufuncs_arithmetic import true_divide as divide
 from jax.numpy._ufuncs_arithmetic import true_divide as true_divide
-from jax.numpy._ufuncs_elementary import arccos as acos
 from jax.numpy._ufuncs_elementary import arccos as arccos
-from jax.numpy._ufuncs_elementary import arccosh as acosh
 from jax.numpy._ufuncs_elementary import arccosh as arccosh
 from jax.numpy._ufuncs_elementary import arcsin as arcsin
-from jax.numpy._ufuncs_elementary import arcsin as asin
 from jax.numpy._ufuncs_elementary import arcsinh as arcsinh
-from jax.numpy._ufuncs_elementary import arcsinh as asinh
 from jax.numpy._ufuncs_elementary import arctan as arctan
-from jax.numpy._ufuncs_elementary import arctan as atan
 from jax.numpy._ufuncs_elementary import arctan2 as arctan2
-from jax.numpy._ufuncs_elementary import arctan2 as atan2
 from jax.numpy._ufuncs_elementary import arctanh as arctanh
-from jax.numpy._ufuncs_elementary import arctanh as atanh
 from jax.numpy._ufuncs_elementary import cbrt as cbrt
 from jax.numpy._ufuncs_elementary import cos as cos
 from jax.numpy._ufuncs_elementary import cosh as cosh
 from jax.numpy._ufuncs_elementary import deg2rad as deg2rad
-from jax.numpy._ufuncs_elementary import deg2rad as radians
 from jax.numpy._ufuncs_elementary import exp as exp
 from jax.numpy._ufuncs_elementary import exp2 as exp2
 from jax.numpy._ufuncs_elementary import expm1 as expm1
@@ -165,7 +213,6 @@ from jax.numpy._ufuncs_elementary import log1p as log1p
 from jax.numpy._ufuncs_elementary import log2 as log2
 from jax.numpy._ufuncs_elementary import logaddexp as logaddexp
 from jax.numpy._ufuncs_elementary import logaddexp2 as logaddexp2
-from jax.numpy._ufuncs_elementary import rad2deg as degrees
 from jax.numpy._ufuncs_elementary import rad2deg as rad2deg
 from jax.numpy._ufuncs_elementary import sin as sin
 from jax.numpy._ufuncs_elementary import sinc as sinc
@@ -176,7 +223,6 @@ from jax.numpy._ufuncs_elementary import tanh as tanh
 from jax.numpy._ufuncs_floating import angle as angle
 from jax.numpy._ufuncs_floating import ceil as ceil
 from jax.numpy._ufuncs_floating import clip as clip
-from jax.numpy._ufuncs_floating import conjugate as conj
 from jax.numpy._ufuncs_floating import conjugate as conjugate
 from jax.numpy._ufuncs_floating import copysign as copysign
 from jax.numpy._ufuncs_floating import fix as fix
@@ -192,9 +238,7 @@ from jax.numpy._ufuncs_floating import nan_to_num as nan_to_num
 from jax.numpy._ufuncs_floating import nextafter as nextafter
 from jax.numpy._ufuncs_floating import real as real
 from jax.numpy._ufuncs_floating import rint as rint
-from jax.numpy._ufuncs_floating import round as around
 from jax.numpy._ufuncs_floating import round as round
-from jax.numpy._ufuncs_floating import round as round_
 from jax.numpy._ufuncs_floating import signbit as signbit
 from jax.numpy._ufuncs_floating import spacing as spacing
 from jax.numpy._ufuncs_floating import trunc as trunc
@@ -211,7 +255,6 @@ from jax.numpy._ufuncs_logical import bitwise_xor as bitwise_xor
 from jax.numpy._ufuncs_logical import equal as equal
 from jax.numpy._ufuncs_logical import greater as greater
 from jax.numpy._ufuncs_logical import greater_equal as greater_equal
-from jax.numpy._ufuncs_logical import invert as bitwise_invert
 from jax.numpy._ufuncs_logical import invert as invert
 from jax.numpy._ufuncs_logical import isclose as isclose
 from jax.numpy._ufuncs_logical import iscomplex as iscomplex
@@ -230,3 +273,26 @@ from jax.numpy._ufuncs_logical import logical_or as logical_or
 from jax.numpy._ufuncs_logical import logical_xor as logical_xor
 from jax.numpy._ufuncs_logical import not_equal as not_equal
 from jax.numpy._ufuncs_logical import right_shift as right_shift
+
+ndarray = Array
+del Array
+
+# Other names of functions above.
+abs = absolute
+acos = arccos
+acosh = arccosh
+around = round
+asin = arcsin
+asinh = arcsinh
+atan = arctan
+atan2 = arctan2
+atanh = arctanh
+bitwise_invert = invert
+bool = bool_
+conj = conjugate
+degrees = rad2deg
+divide = true_divide
+mod = remainder
+pow = power
+radians = deg2rad
+round_ = round

@@ -13,6 +13,7 @@ import numpy as np
 from jax import dtypes
 from jax._base._jaxlib import xla
 from jax._base.config import numpy_rank_promotion
+from jax._ground.families import category, constant
 from jax._ground.structural import broadcast_in_dim_p, convert_element_type_p
 from jax._language import dims
 from jax._language.avals import not_an_array_message, typeof
@@ -129,6 +130,19 @@ def _wrapped(x: int, dtype: np.dtype) -> np.ndarray:
     if bounds.min <= x <= bounds.max:
         return np.asarray(x, dtype)
     return np.asarray(dtypes.scalar_to_numpy(x)).astype(dtype)
+
+
+def kind_of(x: Any) -> str:
+    """``bool``, ``signed``, ``unsigned``, ``floating`` or ``complex``: what the elements of an operand are."""
+    return category(typeof(x).dtype)
+
+
+def const(x: Any, value: Any) -> Any:
+    """The rank-0 constant ``value`` in the dtype of ``x``, as weakly typed as that is."""
+    aval = typeof(x)
+    if aval.weak_type:
+        return as_dtype(value, aval.dtype, True)
+    return constant(aval.dtype, value)
 
 
 def promote_dtypes(*args: Any) -> list[Any]:

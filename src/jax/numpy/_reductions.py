@@ -18,7 +18,12 @@ from jax.lax._reduce import identity_of
 from jax.lax._select import where as _where
 from jax.numpy import _calls as calls
 from jax.numpy._promotion import (
-    as_dtype, broadcast_args, broadcast_to, check_arraylike, check_rank_promotion, refuse_out, static_axis, unwrap,
+    as_dtype,
+    broadcast_args,
+    check_arraylike,
+    refuse_out,
+    static_axis,
+    unwrap,
 )
 from jax.numpy._ufuncs_arithmetic import _as_array
 from jax.numpy._ufuncs_logical import truth
@@ -62,6 +67,19 @@ def restore_axes(x: Any, shape: tuple[Any, ...], axes: tuple[int, ...]) -> Any:
     return lax.broadcast_in_dim(x, out, kept)
 
 
+def strongly(x: Any) -> Any:
+    """``x`` without weakness: reductions return values of their own dtype."""
+    if typeof(x).weak_type:
+        return lax.convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=False, sharding=None)
+    return x
+
+
+def operand(name: str, a: Any) -> Any:
+    """The array argument of a reduction, checked, not weakly typed."""
+    check_arraylike(name, a)
+    return strongly(_as_array(unwrap(a)))
+
+
 def _computed_in(have: Any, promote_integers: bool) -> Any:
     """The dtype in which elements are added or multiplied: booleans and narrow integers in the default integer."""
     kind = category(have)
@@ -79,7 +97,7 @@ def masked(name: str, a: Any, where: Any, fill: Any) -> Any:
     check_arraylike(name, where)
     where = unwrap(where)
     if typeof(where).dtype != _BOOL:
-        raise TypeError(f"{name}: where= must be boolean, got {typeof(where).dtype}; compare it first, as in where != 0")
+        raise ValueError(f"{name}: where= must be boolean, got {typeof(where).dtype}; compare it first: where != 0")
     where, a = broadcast_args(name, where, a)
     return _where(where, a, fill)
 
@@ -100,14 +118,13 @@ def initial_scalar(name: str, initial: Any, dtype: Any) -> Any:
 def _reduce(name: str, prim: Any, monoid: str, combine: Callable[..., Any], a: Any, axis: Axis, dtype: Any,
             keepdims: bool, initial: Any, where: Any, promote_integers: bool = True, **params: Any) -> Any:
     """``sum`` and ``prod``: elements in the computation's dtype, those left out replaced by the identity."""
-    check_arraylike(name, a)
-    a = _as_array(unwrap(a))
+    a = operand(name, a)
     aval = typeof(a)
     axes = reduced_axes(name, axis, aval.shape)
     result = _computed_in(aval.dtype, promote_integers) if dtype is None else dtype
     # Half-precision sums are computed in float32, and rounded once.
     inner = np.dtype(np.float32) if result in _HALF else result
-    a = as_dtype(a, inner, aval.weak_type and dtype is None)
+    a = strongly(as_dtype(a, inner, False))
     if inner == _BOOL:  # asked for explicitly
         inner = dtypes.scalar_dtype(int)
         a = as_dtype(a, inner, False)
@@ -123,8 +140,12 @@ def _reduce(name: str, prim: Any, monoid: str, combine: Callable[..., Any], a: A
     return restore_axes(out, shape, axes) if keepdims else out
 
 
-def _fast(prim: Any, general: Any, accepted: frozenset[Any], params: dict[str, Any], name: str) -> Callable[..., Any]:
-    """The call of a reduction that was given nothing but axes: one compiled call, or the primitive under a trace."""
+def _fast(prim: Any, general: Any, accepted: frozenset[Any], params: dict[str, Any], name: str,
+          of_nothing: bool = True) -> Callable[..., Any]:
+    """The call of a reduction that was given nothing but axes: one compiled call, or the primitive under a trace.
+
+    ``accepted`` dtypes need no conversion; without ``of_nothing``, empty arrays are left to the general function.
+    """
     def compiled_all(a: Any) -> Any:
         nonlocal compiled_all
         def whole(a: Any) -> Any:
@@ -149,7 +170,7 @@ def _fast(prim: Any, general: Any, accepted: frozenset[Any], params: dict[str, A
             return compiled_axes(a, static_axis(axis), builtins.bool(keepdims))
         axis = static_axis(axis)
         aval = getattr(a, "aval", None)
-        if aval is not None and aval.dtype in accepted:
+        if aval is not None and aval.dtype in accepted and not aval.weak_type and (of_nothing or 0 not in aval.shape):
             axes = reduced_axes(name, axis, aval.shape)
             out = trace.process(prim, (a,), {"axes": axes, **params})
             return restore_axes(out, aval.shape, axes) if keepdims else out
@@ -171,7 +192,8 @@ def _sum(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, in
 @composite(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
 def _prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None,
           promote_integers: bool = True) -> Any:
-    return _reduce("prod", lax.reduce_prod_p, "mul", lax.mul, a, axis, dtype, keepdims, initial, where, promote_integers)
+    return _reduce("prod", lax.reduce_prod_p, "mul", lax.mul, a, axis, dtype, keepdims, initial, where,
+                   promote_integers)
 
 
 # Integers of the default width and wider need no promotion; 64-bit ones exist in both modes.
@@ -231,14 +253,13 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
 
 def _extreme(name: str, prim: Any, combine: Callable[..., Any], a: Any, axis: Axis, keepdims: bool, initial: Any,
              where: Any) -> Any:
-    check_arraylike(name, a)
-    a = _as_array(unwrap(a))
+    a = operand(name, a)
     aval = typeof(a)
     axes = reduced_axes(name, axis, aval.shape)
     if initial is None:
         if where is not None:
-            raise ValueError(f"{name}: without elements there is no {name}, so where= needs initial= as well, the value "
-                             "to start from")
+            raise ValueError(f"{name}: without elements there is no {name}, so where= needs initial= as well, the "
+                             "value to start from")
         for d in axes:
             if aval.shape[d] == 0:
                 raise ValueError(f"zero-size array to reduction operation {name}, which has no identity: shape "
@@ -262,8 +283,8 @@ def _min(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, 
     return _extreme("min", lax.reduce_min_p, lax.min, a, axis, keepdims, initial, where)
 
 
-_fast_max = _fast(lax.reduce_max_p, lambda a, axis, keepdims: _max(a, axis, keepdims), frozenset(), {}, "max")
-_fast_min = _fast(lax.reduce_min_p, lambda a, axis, keepdims: _min(a, axis, keepdims), frozenset(), {}, "min")
+_fast_max = _fast(lax.reduce_max_p, lambda a, axis, keepdims: _max(a, axis, keepdims), calls.ANY, {}, "max", False)
+_fast_min = _fast(lax.reduce_min_p, lambda a, axis, keepdims: _min(a, axis, keepdims), calls.ANY, {}, "min", False)
 
 
 def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001

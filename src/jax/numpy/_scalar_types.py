@@ -42,8 +42,8 @@ class _ScalarMeta(type):
 
 def _scalar_type(name: str, scalar: Any) -> Any:
     return _ScalarMeta(name, (), {"dtype": np.dtype(scalar), "__module__": "jax.numpy",
-                                  "__doc__": f"The dtype ``{np.dtype(scalar).name}``. Called, it converts to an array of "
-                                             f"that dtype."})
+                                  "__doc__": f"The dtype ``{np.dtype(scalar).name}``. Called, it converts to an array "
+                                             f"of that dtype."})
 
 
 bool_ = _scalar_type("bool_", np.bool_)
@@ -109,7 +109,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether ``dtype`` is of a ``kind`` of the array API standard, such as ``"real floating"``, or of one in a tuple."""
+    """Whether ``dtype`` is of a ``kind`` of the array API standard, such as ``"real floating"``; a tuple means any."""
     return dtypes.isdtype(dtype, kind)
 
 

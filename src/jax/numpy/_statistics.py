@@ -15,9 +15,15 @@ from jax._language.avals import typeof
 from jax.lax._select import where as _where
 from jax.numpy import _reductions as red
 from jax.numpy._promotion import (
-    as_dtype, broadcast_args, broadcast_to, check_arraylike, promote_dtypes_inexact, refuse_out, static_axis, unwrap,
+    as_dtype,
+    broadcast_args,
+    broadcast_to,
+    check_arraylike,
+    promote_dtypes_inexact,
+    refuse_out,
+    static_axis,
+    unwrap,
 )
-from jax.numpy._ufuncs_arithmetic import _as_array
 
 
 def _requested(name: str, dtype: Any) -> Any:
@@ -55,12 +61,11 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
 
 @composite(static_argnames=("axis", "dtype", "keepdims"))
 def _mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = None) -> Any:
-    check_arraylike("mean", a)
-    a = _as_array(unwrap(a))
+    a = red.operand("mean", a)
     aval = typeof(a)
     result = dtypes.to_inexact_dtype(aval.dtype) if dtype is None else dtype
     inner = np.dtype(np.float32) if result in red._HALF else result
-    a = as_dtype(a, inner, aval.weak_type and dtype is None)
+    a = as_dtype(a, inner, False)
     shape = typeof(a).shape
     axes = red.reduced_axes("mean", axis, shape)
     if where is None:
@@ -126,8 +131,7 @@ def _std(a: Any, mean: Any, ddof: Any, axis: Any, dtype: Any, keepdims: bool, wh
 
 @composite(static_argnames=("axis", "dtype", "keepdims"))
 def _var(a: Any, mean: Any, ddof: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
-    check_arraylike("var", a)
-    a = _as_array(unwrap(a))
+    a = red.operand("var", a)
     have = typeof(a).dtype
     if dtype is not None and category(dtype) != "complex" and category(have) == "complex":
         raise ValueError(f"var: the variance of {have} numbers was asked for as {dtype}; use a complex dtype, or "
@@ -138,7 +142,7 @@ def _var(a: Any, mean: Any, ddof: Any, axis: Any, dtype: Any, keepdims: bool, wh
     result = dtypes.to_real_dtype(computed) if dtype is None else dtypes.to_real_dtype(dtype)
     if computed in red._HALF:
         computed = np.dtype(np.float32)
-    a = as_dtype(a, computed, typeof(a).weak_type and dtype is None)
+    a = as_dtype(a, computed, False)
     if where is not None:
         where, a = broadcast_args("var", unwrap(where), a)
     shape = typeof(a).shape
@@ -188,8 +192,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
       keepdims: keep reduced axes with size 1.
 
     Raises:
-      TypeError: when shapes differ and there is no ``axis``.
-      ValueError: when the weights do not have the shape of ``a`` along ``axis``.
+      ValueError: when shapes differ and there is no ``axis``, or the weights do not have the shape of ``a`` along it.
     """
     out = _average(a, weights, axis=static_axis(axis), keepdims=builtins.bool(keepdims))
     return out if returned else out[0]
@@ -208,12 +211,12 @@ def _average(a: Any, weights: Any, axis: Any, keepdims: bool) -> tuple[Any, Any]
     axes = red.reduced_axes("average", axis, shape)
     if have != shape:
         if axis is None:
-            raise TypeError(f"average: weights of shape {have} for an array of shape {shape} need an axis")
+            raise ValueError(f"average: weights of shape {have} for an array of shape {shape} need an axis")
         wanted = tuple([shape[d] for d in axes])
         order = axis if type(axis) is tuple else (axis,)
         if have != tuple([shape[d] for d in order]):
-            raise ValueError(f"average: weights of shape {have} must have the shape of the array, {shape}, or its shape "
-                             f"along axis={axis}, {wanted}")
+            raise ValueError(f"average: weights of shape {have} must have the shape of the array, {shape}, or its "
+                             f"shape along axis={axis}, {wanted}")
         front = [d % len(shape) for d in order]
         weights = lax.transpose(weights, sorted(range(len(front)), key=front.__getitem__))
         weights = lax.broadcast_in_dim(weights, shape, axes)

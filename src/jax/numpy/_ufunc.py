@@ -72,8 +72,8 @@ class ufunc:
 
     def _needs(self, method: str, nin: int, nout: int = 1) -> None:
         if self._nin != nin or self._nout != nout:
-            raise ValueError(f"jnp.{self.__name__}.{method} needs a function of {nin} arguments with {nout} result, and "
-                             f"this one has {self._nin} and {self._nout}")
+            raise ValueError(f"jnp.{self.__name__}.{method} needs a function of {nin} arguments with {nout} result, "
+                             f"and this one has {self._nin} and {self._nout}")
 
     def reduce(self, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False,
                initial: Any = None, where: Any = None) -> Any:

@@ -10,12 +10,19 @@ import numpy as np
 from jax import dtypes, lax
 from jax._api.composite import composite
 from jax._base._jaxlib import xla
-from jax._ground.families import category, constant
 from jax._language.avals import typeof
 from jax.lax._select import where as _where
 from jax.numpy import _calls as calls
 from jax.numpy._promotion import (
-    as_dtype, check_arraylike, promote_args, promote_args_inexact, promote_args_numeric, promote_shapes, unwrap,
+    as_dtype,
+    check_arraylike,
+    const,
+    kind_of,
+    promote_args,
+    promote_args_inexact,
+    promote_args_numeric,
+    promote_shapes,
+    unwrap,
 )
 from jax.numpy._ufunc import ufunc_of
 
@@ -24,14 +31,6 @@ _BOOL = np.dtype(bool)
 
 def _is_bool(x: Any) -> bool:
     return typeof(x).dtype == _BOOL  # type: ignore[no-any-return]
-
-
-def _kind(x: Any) -> str:
-    return category(typeof(x).dtype)
-
-
-def _const(x: Any, value: Any) -> Any:
-    return constant(typeof(x).dtype, value)
 
 
 # --- sums and products ----------------------------------------------------------------------------------------------
@@ -123,13 +122,13 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
       TypeError: for complex numbers.
     """
     x1, x2 = promote_args_numeric("floor_divide", x1, x2)
-    kind = _kind(x1)
+    kind = kind_of(x1)
     if kind == "unsigned":
         return lax.div(x1, x2)
     if kind == "signed":
         q = lax.div(x1, x2)
-        inexact = lax.bitwise_and(lax.ne(lax.sign(x1), lax.sign(x2)), lax.ne(lax.rem(x1, x2), _const(x1, 0)))
-        return _where(inexact, lax.sub(q, _const(q, 1)), q)
+        inexact = lax.bitwise_and(lax.ne(lax.sign(x1), lax.sign(x2)), lax.ne(lax.rem(x1, x2), const(x1, 0)))
+        return _where(inexact, lax.sub(q, const(q, 1)), q)
     if kind == "complex":
         raise TypeError("floor_divide: complex numbers have no floor; use jnp.true_divide.")
     return _float_divmod(x1, x2)[0]
@@ -137,7 +136,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     r = lax.rem(x, y)
-    zero, one = _const(x, 0), _const(x, 1)
+    zero, one = const(x, 0), const(x, 1)
     whole = _where(lax.eq(y, zero), x, lax.sub(x, r))  # x / 0 is an infinity or NaN, though rem(x, 0) is NaN
     q = lax.div(whole, y)
     other_sign = lax.bitwise_and(lax.ne(r, zero), lax.ne(lax.lt(r, zero), lax.lt(y, zero)))
@@ -152,10 +151,10 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     Of integers, the remainder of a division by zero is 0. For the sign of ``x1`` see ``jnp.fmod``.
     """
     x1, x2 = promote_args_numeric("remainder", x1, x2)
-    zero = _const(x1, 0)
-    kind = _kind(x1)
+    zero = const(x1, 0)
+    kind = kind_of(x1)
     if kind in ("signed", "unsigned"):
-        x2 = _where(lax.eq(x2, zero), _const(x2, 1), x2)
+        x2 = _where(lax.eq(x2, zero), const(x2, 1), x2)
     r = lax.rem(x1, x2)
     if kind == "unsigned":
         return r
@@ -170,8 +169,8 @@ def fmod(x1: Any, x2: Any, /) -> Any:
     Of integers, the remainder of a division by zero is 0.
     """
     x1, x2 = promote_args_numeric("fmod", x1, x2)
-    if _kind(x1) in ("signed", "unsigned"):
-        x2 = _where(lax.eq(x2, _const(x2, 0)), _const(x2, 1), x2)
+    if kind_of(x1) in ("signed", "unsigned"):
+        x2 = _where(lax.eq(x2, const(x2, 0)), const(x2, 1), x2)
     return lax.rem(x1, x2)
 
 
@@ -179,7 +178,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
 def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:  # noqa: A001 - the documented name
     """``(x1 // x2, x1 % x2)``, element by element; see ``jnp.floor_divide`` and ``jnp.remainder``."""
     x1, x2 = promote_args_numeric("divmod", x1, x2)
-    if _kind(x1) == "floating":
+    if kind_of(x1) == "floating":
         return _float_divmod(x1, x2)
     return floor_divide(x1, x2), remainder(x1, x2)
 
@@ -221,12 +220,12 @@ def _static_power(x: Any, n: int) -> Any:
 def _power(x: Any, y: Any, /) -> Any:
     check_arraylike("power", x, y)
     x, y = unwrap(x), unwrap(y)
-    base, exponent = _kind(x), _kind(y)
+    base, exponent = kind_of(x), kind_of(y)
     if base in ("floating", "complex") and exponent in ("signed", "unsigned") and not typeof(x).weak_type:
         x, y = promote_shapes("power", x, y)
         return lax.pow(x, y)
     x, y = promote_args_numeric("power", x, y)
-    return lax.pow(x, y) if _kind(x) in ("floating", "complex") else _integer_power(x, y)
+    return lax.pow(x, y) if kind_of(x) in ("floating", "complex") else _integer_power(x, y)
 
 
 _power.__name__ = "power"
@@ -234,17 +233,17 @@ _power.__name__ = "power"
 
 def _integer_power(x: Any, y: Any) -> Any:
     """By repeated squaring; exponents of 64 and more only make sense for -1, 0 and 1, and wrap like the others."""
-    one, zero = _const(x, 1), _const(y, 0)
+    one, zero = const(x, 1), const(y, 0)
     bits = dtypes.itemsize_bits(typeof(y).dtype)
     steps = min(bits, 6)  # larger powers of anything but 0, 1 and -1 overflow
     shape = lax.broadcast_shapes(typeof(x).shape, typeof(y).shape)
     acc = lax.broadcast_in_dim(one, shape, ())
     for step in range(steps):
-        odd = lax.ne(lax.bitwise_and(y, _const(y, 1)), zero)
+        odd = lax.ne(lax.bitwise_and(y, const(y, 1)), zero)
         acc = _where(odd, lax.mul(acc, x), acc)
         if step + 1 < steps:
             x = lax.mul(x, x)
-            y = lax.shift_right_logical(y, _const(y, 1))
+            y = lax.shift_right_logical(y, const(y, 1))
     return acc
 
 
@@ -261,7 +260,7 @@ def float_power(x: Any, y: Any, /) -> Any:
 def absolute(x: Any, /) -> Any:
     """The absolute value of each element; the (real) modulus of complex numbers."""
     (x,) = promote_args("absolute", x)
-    return _as_array(x) if _kind(x) in ("bool", "unsigned") else lax.abs(x)
+    return _as_array(x) if kind_of(x) in ("bool", "unsigned") else lax.abs(x)
 
 
 @calls.unary(lax.abs_p, calls.FLOATS)
@@ -272,7 +271,7 @@ def fabs(x: Any, /) -> Any:
       TypeError: for complex numbers; use ``jnp.abs``.
     """
     (x,) = promote_args_inexact("fabs", x)
-    if _kind(x) == "complex":
+    if kind_of(x) == "complex":
         raise TypeError("fabs does not accept complex numbers; use jnp.abs.")
     return lax.abs(x)
 

@@ -13,21 +13,15 @@ import numpy as np
 
 from jax import lax
 from jax._api.composite import composite
-from jax._ground.families import category, constant
-from jax._language.avals import typeof
 from jax.custom_derivatives import custom_jvp
 from jax.lax._select import where as _where
 from jax.numpy import _calls as calls
-from jax.numpy._promotion import promote_args_inexact
+from jax.numpy._promotion import const, kind_of, promote_args_inexact
 from jax.numpy._ufunc import ufunc_of
 
 
-def _const(x: Any, value: Any) -> Any:
-    return constant(typeof(x).dtype, value)
-
-
 def _is_complex(x: Any) -> bool:
-    return category(typeof(x).dtype) == "complex"
+    return kind_of(x) == "complex"
 
 
 # --- roots ----------------------------------------------------------------------------------------------------------
@@ -91,7 +85,7 @@ def log2(x: Any, /) -> Any:
 def log10(x: Any, /) -> Any:
     """The logarithm to base 10 of each element."""
     (x,) = promote_args_inexact("log10", x)
-    return lax.div(lax.log(x), _const(x, math.log(10)))
+    return lax.div(lax.log(x), const(x, math.log(10)))
 
 
 def _log_of_sum(x: Any, y: Any, log1p_exp: Any) -> Any:
@@ -109,7 +103,7 @@ def _logaddexp_real(x: Any, y: Any) -> Any:
 @custom_jvp
 def _logaddexp2_real(x: Any, y: Any) -> Any:
     ln2 = math.log(2)
-    return _log_of_sum(x, y, lambda d: lax.div(lax.log1p(lax.exp2(d)), _const(d, ln2)))
+    return _log_of_sum(x, y, lambda d: lax.div(lax.log1p(lax.exp2(d)), const(d, ln2)))
 
 
 def _define_jvp(function: Any, power: Any) -> None:
@@ -117,7 +111,7 @@ def _define_jvp(function: Any, power: Any) -> None:
     def jvp(primals: Any, tangents: Any) -> Any:
         (x, y), (tx, ty) = primals, tangents
         out = function(x, y)
-        shares = [power(_where(lax.eq(v, out), _const(v, 0), lax.sub(v, out))) for v in (x, y)]  # no inf - inf
+        shares = [power(_where(lax.eq(v, out), const(v, 0), lax.sub(v, out))) for v in (x, y)]  # no inf - inf
         return out, lax.add(lax.mul(tx, shares[0]), lax.mul(ty, shares[1]))
     function.defjvp(jvp)
 
@@ -129,8 +123,8 @@ _define_jvp(_logaddexp2_real, lax.exp2)
 def _complex_logaddexp(x: Any, y: Any) -> Any:
     swap = lax.gt(lax.real(y), lax.real(x))
     high, low = _where(swap, y, x), _where(swap, x, y)
-    infinite = lax.eq(lax.real(low), constant(lax.real(low).dtype, -np.inf))
-    d = _where(infinite, _const(x, -np.inf), lax.sub(low, high))
+    infinite = lax.eq(lax.real(low), const(lax.real(low), -np.inf))
+    d = _where(infinite, const(x, -np.inf), lax.sub(low, high))
     return _where(infinite, high, lax.add(high, lax.log1p(lax.exp(d))))
 
 
@@ -148,7 +142,7 @@ def logaddexp2(x1: Any, x2: Any, /) -> Any:
     """``log2(2**x1 + 2**x2)``, element by element, without overflow."""
     x1, x2 = promote_args_inexact("logaddexp2", x1, x2)
     if _is_complex(x1):
-        ln2 = _const(x1, math.log(2))
+        ln2 = const(x1, math.log(2))
         return lax.div(_complex_logaddexp(lax.mul(x1, ln2), lax.mul(x2, ln2)), ln2)
     return _logaddexp2_real(x1, x2)
 
@@ -242,14 +236,14 @@ def arctanh(x: Any, /) -> Any:
 def deg2rad(x: Any, /) -> Any:
     """Degrees as radians."""
     (x,) = promote_args_inexact("deg2rad", x)
-    return lax.mul(x, _const(x, np.pi / 180))
+    return lax.mul(x, const(x, np.pi / 180))
 
 
 @composite
 def rad2deg(x: Any, /) -> Any:
     """Radians as degrees."""
     (x,) = promote_args_inexact("rad2deg", x)
-    return lax.mul(x, _const(x, 180 / np.pi))
+    return lax.mul(x, const(x, 180 / np.pi))
 
 
 @composite
@@ -263,7 +257,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     if _is_complex(x1):
         raise TypeError("hypot does not accept complex numbers; use jnp.abs.")
     a, b = lax.abs(x1), lax.abs(x2)
-    inf, zero, one = (_const(a, v) for v in (np.inf, 0, 1))
+    inf, zero, one = (const(a, v) for v in (np.inf, 0, 1))
     infinite = lax.bitwise_or(lax.eq(a, inf), lax.eq(b, inf))
     high, low = lax.max(a, b), lax.min(a, b)
     nothing = lax.eq(high, zero)
@@ -276,19 +270,19 @@ def hypot(x1: Any, x2: Any, /) -> Any:
 def sinc(x: Any, /) -> Any:
     """``sin(pi x) / (pi x)`` for each element, 1 at 0, with exact derivatives there."""
     (x,) = promote_args_inexact("sinc", x)
-    zero = lax.eq(x, _const(x, 0))
-    pi_x = lax.mul(_const(x, np.pi), x)
-    safe = _where(zero, _const(x, 1), pi_x)
+    zero = lax.eq(x, const(x, 0))
+    pi_x = lax.mul(const(x, np.pi), x)
+    safe = _where(zero, const(x, 1), pi_x)
     return _where(zero, _sinc_near_zero(pi_x), lax.div(lax.sin(safe), safe))
 
 
 def _sinc_near_zero(x: Any) -> Any:
     """The Taylor polynomial of ``sin(x) / x``, for its derivatives at 0."""
     s = lax.square(x)
-    out = _const(x, 0)
+    out = const(x, 0)
     for n in (5, 4, 3, 2, 1):
-        out = lax.mul(s, lax.add(_const(x, (-1.0) ** n / math.factorial(2 * n + 1)), out))
-    return lax.add(_const(x, 1), out)
+        out = lax.mul(s, lax.add(const(x, (-1.0) ** n / math.factorial(2 * n + 1)), out))
+    return lax.add(const(x, 1), out)
 
 
 @composite

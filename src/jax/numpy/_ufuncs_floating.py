@@ -8,31 +8,28 @@ import numpy as np
 
 from jax import dtypes, lax
 from jax._api.composite import composite
-from jax._ground.families import category, constant
 from jax._language.avals import typeof
 from jax.lax._select import where as _where
 from jax.numpy import _calls as calls
 from jax.numpy._promotion import (
-    check_arraylike, promote_args, promote_args_inexact, promote_dtypes_inexact, promote_shapes,
-    refuse_out, unwrap,
+    check_arraylike,
+    const,
+    kind_of,
+    promote_args,
+    promote_args_inexact,
+    promote_dtypes_inexact,
+    promote_shapes,
+    refuse_out,
+    unwrap,
 )
 from jax.numpy._ufuncs_arithmetic import _as_array
-
-
-def _kind(x: Any) -> str:
-    return category(typeof(x).dtype)
-
-
-def _const(x: Any, value: Any) -> Any:
-    return constant(typeof(x).dtype, value)
-
 
 # --- rounding -------------------------------------------------------------------------------------------------------
 
 def _whole(name: str, function: Any, x: Any) -> Any:
     check_arraylike(name, x)
     x = unwrap(x)
-    kind = _kind(x)
+    kind = kind_of(x)
     if kind == "complex":
         raise TypeError(f"{name} does not accept complex numbers; apply it to jnp.real(x) and jnp.imag(x).")
     return function(x) if kind == "floating" else _as_array(x)
@@ -51,7 +48,7 @@ def ceil(x: Any, /) -> Any:
 
 
 def _truncate(x: Any) -> Any:
-    return _where(lax.lt(x, _const(x, 0)), lax.ceil(x), lax.floor(x))
+    return _where(lax.lt(x, const(x, 0)), lax.ceil(x), lax.floor(x))
 
 
 @composite
@@ -74,7 +71,7 @@ def rint(x: Any, /) -> Any:
 
 
 def _round_even(x: Any) -> Any:
-    if _kind(x) == "complex":
+    if kind_of(x) == "complex":
         return lax.complex(_round_even(lax.real(x)), _round_even(lax.imag(x)))
     return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
 
@@ -84,7 +81,7 @@ def _round(a: Any, decimals: int) -> Any:
     check_arraylike("round", a)
     a = unwrap(a)
     aval = typeof(a)
-    kind = category(aval.dtype)
+    kind = kind_of(a)
     if kind not in ("floating", "complex"):
         if decimals < 0:
             return _round_integers(a, decimals)
@@ -94,7 +91,7 @@ def _round(a: Any, decimals: int) -> Any:
     if aval.dtype in (np.float16, dtypes.bfloat16):  # the factor may be out of range
         wide = lax.convert_element_type(a, np.float32)
         return lax.convert_element_type(_round(wide, decimals), aval.dtype)
-    factor = _const(a, 10.0 ** abs(decimals))
+    factor = const(a, 10.0 ** abs(decimals))
     if decimals > 0:
         return lax.div(_round_even(lax.mul(a, factor)), factor)
     return lax.mul(_round_even(lax.div(a, factor)), factor)
@@ -124,7 +121,7 @@ def real(val: Any, /) -> Any:
     """The real part of each element; real arrays as they are."""
     check_arraylike("real", val)
     val = unwrap(val)
-    return lax.real(val) if _kind(val) == "complex" else _as_array(val)
+    return lax.real(val) if kind_of(val) == "complex" else _as_array(val)
 
 
 @composite
@@ -132,7 +129,7 @@ def imag(val: Any, /) -> Any:
     """The imaginary part of each element; zeros for real arrays."""
     check_arraylike("imag", val)
     val = unwrap(val)
-    return lax.imag(val) if _kind(val) == "complex" else lax.full_like(val, 0)
+    return lax.imag(val) if kind_of(val) == "complex" else lax.full_like(val, 0)
 
 
 @composite
@@ -140,18 +137,18 @@ def conjugate(x: Any, /) -> Any:
     """The complex conjugate of each element; real arrays as they are."""
     check_arraylike("conjugate", x)
     x = unwrap(x)
-    return lax.conj(x) if _kind(x) == "complex" else _as_array(x)
+    return lax.conj(x) if kind_of(x) == "complex" else _as_array(x)
 
 
 @composite(static_argnames=("deg",))
 def angle(z: Any, deg: bool = False) -> Any:
     """The angle of each element in the complex plane, in ``(-pi, pi]``, in degrees if ``deg``."""
     (z,) = promote_args_inexact("angle", z)
-    if _kind(z) == "complex":
+    if kind_of(z) == "complex":
         out = lax.atan2(lax.imag(z), lax.real(z))
     else:
         out = lax.atan2(lax.full_like(z, 0), z)
-    return lax.mul(out, _const(out, 180 / np.pi)) if deg else out
+    return lax.mul(out, const(out, 180 / np.pi)) if deg else out
 
 
 # --- signs ----------------------------------------------------------------------------------------------------------
@@ -166,15 +163,15 @@ def _bits(x: Any) -> tuple[Any, int]:
 def signbit(x: Any, /) -> Any:
     """Whether the sign bit is set: for negative elements, -0.0, and NaN with a sign."""
     (x,) = promote_args("signbit", x)
-    kind = _kind(x)
+    kind = kind_of(x)
     if kind in ("bool", "unsigned"):
         return lax.full_like(x, False, np.bool_)
     if kind == "signed":
-        return lax.lt(x, _const(x, 0))
+        return lax.lt(x, const(x, 0))
     if kind == "complex":
         raise TypeError("signbit does not accept complex numbers.")
     as_int, _ = _bits(x)
-    return lax.lt(as_int, _const(as_int, 0))
+    return lax.lt(as_int, const(as_int, 0))
 
 
 @composite
@@ -185,7 +182,7 @@ def copysign(x1: Any, x2: Any, /) -> Any:
       TypeError: for complex numbers.
     """
     x1, x2 = promote_args_inexact("copysign", x1, x2)
-    if _kind(x1) == "complex":
+    if kind_of(x1) == "complex":
         raise TypeError("copysign does not accept complex numbers.")
     size = lax.abs(x1)
     return _where(signbit(x2), lax.neg(size), size)
@@ -195,9 +192,9 @@ def copysign(x1: Any, x2: Any, /) -> Any:
 def heaviside(x1: Any, x2: Any, /) -> Any:
     """0 where ``x1 < 0``, ``x2`` where it is 0, 1 where it is positive; NaN where it is NaN."""
     x1, x2 = promote_args_inexact("heaviside", x1, x2)
-    if _kind(x1) == "complex":
+    if kind_of(x1) == "complex":
         raise TypeError("heaviside does not accept complex numbers.")
-    zero, one = _const(x1, 0), _const(x1, 1)
+    zero, one = const(x1, 0), const(x1, 1)
     out = _where(lax.gt(x1, zero), one, x1)
     out = _where(lax.lt(x1, zero), zero, out)
     return _where(lax.eq(x1, zero), x2, out)
@@ -219,12 +216,12 @@ def spacing(x: Any, /) -> Any:
       TypeError: for complex numbers.
     """
     (x,) = promote_args_inexact("spacing", x)
-    if _kind(x) == "complex":
+    if kind_of(x) == "complex":
         raise TypeError("spacing does not accept complex numbers.")
-    inf = _const(x, np.inf)
-    away = _where(signbit(x), _const(x, -np.inf), inf)
+    inf = const(x, np.inf)
+    away = _where(signbit(x), const(x, -np.inf), inf)
     step = lax.sub(lax.nextafter(x, away), x)
-    return _where(lax.is_finite(x), step, _const(x, np.nan))
+    return _where(lax.is_finite(x), step, const(x, np.nan))
 
 
 def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
@@ -241,10 +238,10 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
 @composite
 def _modf(x: Any) -> tuple[Any, Any]:
     (x,) = promote_args_inexact("modf", x)
-    if _kind(x) == "complex":
+    if kind_of(x) == "complex":
         raise TypeError("modf does not accept complex numbers.")
     whole = _truncate(x)
-    fraction = _where(lax.eq(lax.abs(x), _const(x, np.inf)), _const(x, 0), lax.sub(x, whole))
+    fraction = _where(lax.eq(lax.abs(x), const(x, np.inf)), const(x, 0), lax.sub(x, whole))
     return copysign(fraction, x), copysign(whole, x)
 
 
@@ -262,20 +259,20 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
       TypeError: for complex numbers.
     """
     (x,) = promote_args_inexact("frexp", x)
-    if _kind(x) == "complex":
+    if kind_of(x) == "complex":
         raise TypeError("frexp does not accept complex numbers.")
     mantissa, bias = _layout(typeof(x).dtype)
     scale = 2.0 ** (mantissa + 2)  # makes subnormal numbers normal
-    tiny = lax.lt(lax.abs(x), _const(x, float(dtypes.finfo(typeof(x).dtype).smallest_normal)))
-    y = _where(tiny, lax.mul(x, _const(x, scale)), x)
+    tiny = lax.lt(lax.abs(x), const(x, float(dtypes.finfo(typeof(x).dtype).smallest_normal)))
+    y = _where(tiny, lax.mul(x, const(x, scale)), x)
     bits, n = _bits(y)
     mask = (1 << (n - 1 - mantissa)) - 1
-    raw = lax.bitwise_and(lax.shift_right_arithmetic(bits, _const(bits, mantissa)), _const(bits, mask))
+    raw = lax.bitwise_and(lax.shift_right_arithmetic(bits, const(bits, mantissa)), const(bits, mask))
     exponent = lax.sub(lax.convert_element_type(raw, np.int32), np.int32(bias - 1))
-    cleared = lax.bitwise_and(bits, _const(bits, ~(mask << mantissa)))
-    fraction = lax.bitcast_convert_type(lax.bitwise_or(cleared, _const(bits, (bias - 1) << mantissa)), typeof(y).dtype)
+    cleared = lax.bitwise_and(bits, const(bits, ~(mask << mantissa)))
+    fraction = lax.bitcast_convert_type(lax.bitwise_or(cleared, const(bits, (bias - 1) << mantissa)), typeof(y).dtype)
     exponent = _where(tiny, lax.sub(exponent, np.int32(mantissa + 2)), exponent)
-    special = lax.bitwise_or(lax.eq(x, _const(x, 0)), lax.bitwise_not(lax.is_finite(x)))
+    special = lax.bitwise_or(lax.eq(x, const(x, 0)), lax.bitwise_not(lax.is_finite(x)))
     return _where(special, x, fraction), _where(special, np.int32(0), exponent)
 
 
@@ -288,9 +285,9 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     """
     check_arraylike("ldexp", x1, x2)
     x1, x2 = unwrap(x1), unwrap(x2)
-    if _kind(x1) == "complex":
+    if kind_of(x1) == "complex":
         raise ValueError(f"ldexp: x1 must not be complex, got {typeof(x1).dtype}")
-    if _kind(x2) not in ("signed", "unsigned", "bool"):
+    if kind_of(x2) not in ("signed", "unsigned", "bool"):
         raise ValueError(f"ldexp: x2 must be integer, got {typeof(x2).dtype}; convert it with x2.astype(int)")
     x1, = promote_dtypes_inexact(x1)
     x1, x2 = promote_shapes("ldexp", x1, x2)
@@ -310,7 +307,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
 def _power_of_two(exponent: Any, dtype: Any, mantissa: int, bias: int) -> Any:
     bits = dtypes.itemsize_bits(dtype)
     as_int = lax.convert_element_type(lax.add(exponent, np.int32(bias)), np.dtype(f"int{bits}"))
-    return lax.bitcast_convert_type(lax.shift_left(as_int, _const(as_int, mantissa)), dtype)
+    return lax.bitcast_convert_type(lax.shift_left(as_int, const(as_int, mantissa)), dtype)
 
 
 # --- integers -------------------------------------------------------------------------------------------------------
@@ -323,21 +320,21 @@ def gcd(x1: Any, x2: Any) -> Any:
       ValueError: for dtypes other than integers.
     """
     x1, x2 = promote_args("gcd", x1, x2)
-    if _kind(x1) not in ("signed", "unsigned"):
+    if kind_of(x1) not in ("signed", "unsigned"):
         raise ValueError(f"gcd: both arguments must be integers, got dtype {typeof(x1).dtype}")
     shape = lax.broadcast_shapes(typeof(x1).shape, typeof(x2).shape)
     a, b = (lax.abs(lax.broadcast_in_dim(v, shape, tuple(range(len(shape) - typeof(v).ndim, len(shape)))))
-            if _kind(v) == "signed" else
+            if kind_of(v) == "signed" else
             lax.broadcast_in_dim(v, shape, tuple(range(len(shape) - typeof(v).ndim, len(shape)))) for v in (x1, x2))
 
     def unfinished(state: Any) -> Any:
         b = state[1]
-        return lax.reduce_or(lax.ne(b, _const(b, 0)), tuple(range(len(shape))))
+        return lax.reduce_or(lax.ne(b, const(b, 0)), tuple(range(len(shape))))
 
     def step(state: Any) -> Any:
         a, b = state
-        done = lax.eq(b, _const(b, 0))
-        return _where(done, a, b), _where(done, _const(b, 0), lax.rem(a, _where(done, _const(b, 1), b)))
+        done = lax.eq(b, const(b, 0))
+        return _where(done, a, b), _where(done, const(b, 0), lax.rem(a, _where(done, const(b, 1), b)))
     return lax.while_loop(unfinished, step, (a, b))[0]
 
 
@@ -349,13 +346,13 @@ def lcm(x1: Any, x2: Any) -> Any:
       ValueError: for dtypes other than integers.
     """
     x1, x2 = promote_args("lcm", x1, x2)
-    if _kind(x1) not in ("signed", "unsigned"):
+    if kind_of(x1) not in ("signed", "unsigned"):
         raise ValueError(f"lcm: both arguments must be integers, got dtype {typeof(x1).dtype}")
-    if _kind(x1) == "signed":
+    if kind_of(x1) == "signed":
         x1, x2 = lax.abs(x1), lax.abs(x2)
     divisor = gcd(x1, x2)
-    zero = lax.eq(divisor, _const(divisor, 0))
-    return _where(zero, _const(x1, 0), lax.mul(x1, lax.div(x2, _where(zero, _const(divisor, 1), divisor))))
+    zero = lax.eq(divisor, const(divisor, 0))
+    return _where(zero, const(x1, 0), lax.mul(x1, lax.div(x2, _where(zero, const(divisor, 1), divisor))))
 
 
 # --- limits and replacement -----------------------------------------------------------------------------------------
@@ -380,7 +377,7 @@ def _clip(arr: Any, low: Any, high: Any) -> Any:
     given = [x for x in (arr, low, high) if x is not None]
     check_arraylike("clip", *given)
     for x in given:
-        if _kind(unwrap(x)) == "complex":
+        if kind_of(unwrap(x)) == "complex":
             raise ValueError("clip does not accept complex numbers; clip jnp.real(x) and jnp.imag(x) separately.")
     operands = iter(promote_args("clip", *given))
     out = next(operands)
@@ -407,7 +404,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     check_arraylike("nan_to_num", x)
     x = unwrap(x)
-    kind = _kind(x)
+    kind = kind_of(x)
     if kind == "complex":
         return lax.complex(*[_nan_to_num(part, nan, posinf, neginf) for part in (lax.real(x), lax.imag(x))])
     if kind != "floating":
@@ -418,7 +415,8 @@ def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     neginf = limits.min if neginf is None else neginf
     nan, posinf, neginf = (lax.convert_element_type(v, dtype) for v in (nan, posinf, neginf))
     out = x
-    for mask, value in ((lax.ne(x, x), nan), (lax.eq(x, _const(x, np.inf)), posinf), (lax.eq(x, _const(x, -np.inf)), neginf)):
+    masks = lax.ne(x, x), lax.eq(x, const(x, np.inf)), lax.eq(x, const(x, -np.inf))
+    for mask, value in zip(masks, (nan, posinf, neginf), strict=True):
         out = _where(*promote_shapes("nan_to_num", mask, value, out))
     return out
 

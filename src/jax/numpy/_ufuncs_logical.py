@@ -8,21 +8,25 @@ import numpy as np
 
 from jax import dtypes, lax
 from jax._api.composite import composite
-from jax._ground.families import category, constant
 from jax._language.avals import typeof
 from jax.lax._select import where as _where
 from jax.numpy import _calls as calls
 from jax.numpy._promotion import (
-    check_arraylike, promote_args, promote_args_inexact, promote_dtypes, promote_shapes, raise_rank, refuse_out, unwrap,
+    check_arraylike,
+    const,
+    kind_of,
+    promote_args,
+    promote_args_inexact,
+    promote_dtypes,
+    promote_shapes,
+    raise_rank,
+    refuse_out,
+    unwrap,
 )
 from jax.numpy._ufunc import ufunc_of
 from jax.numpy._ufuncs_arithmetic import _as_array
 
 _BOOL = np.dtype(bool)
-
-
-def _kind(x: Any) -> str:
-    return category(typeof(x).dtype)
 
 
 def _full(shape: tuple[Any, ...], value: bool) -> Any:
@@ -48,7 +52,7 @@ def not_equal(x: Any, y: Any, /) -> Any:
 def _ordered(name: str, prim: Any, x: Any, y: Any) -> Any:
     """Complex numbers are compared by real part, then by imaginary part, as NumPy does."""
     x, y = promote_args(name, x, y)
-    if _kind(x) != "complex":
+    if kind_of(x) != "complex":
         return prim.bind(x, y)
     strict = lax.gt_p if prim in (lax.gt_p, lax.ge_p) else lax.lt_p
     a, b = lax.real(x), lax.real(y)
@@ -85,7 +89,7 @@ def less_equal(x: Any, y: Any, /) -> Any:
 def truth(x: Any) -> Any:
     """Whether each element differs from zero (NaN does)."""
     aval = typeof(x)
-    return x if aval.dtype == _BOOL else lax.ne(x, constant(aval.dtype, 0))
+    return x if aval.dtype == _BOOL else lax.ne(x, const(x, 0))
 
 
 def _logical(name: str, function: Any, x: Any, y: Any) -> Any:
@@ -160,7 +164,7 @@ def bitwise_not(x: Any, /) -> Any:
 def bitwise_count(x: Any, /) -> Any:
     """The number of bits set in the absolute value of each integer, as uint8."""
     (x,) = promote_args("bitwise_count", x)
-    if _kind(x) == "signed":
+    if kind_of(x) == "signed":
         x = lax.abs(x)
     return lax.convert_element_type(lax.population_count(x), np.uint8)
 
@@ -184,7 +188,7 @@ _SIGNED = frozenset(d for d in calls.INTEGERS if d.kind == "i")
 def right_shift(x1: Any, x2: Any, /) -> Any:
     """``x1 >> x2``, element by element, of integers. Copies of the sign bit move in, zeros for unsigned ones."""
     x1, x2 = promote_args("right_shift", x1, x2)
-    return lax.shift_right_logical(x1, x2) if _kind(x1) == "unsigned" else lax.shift_right_arithmetic(x1, x2)
+    return lax.shift_right_logical(x1, x2) if kind_of(x1) == "unsigned" else lax.shift_right_arithmetic(x1, x2)
 
 
 @calls.binary(lax.shift_right_arithmetic_p, _SIGNED)
@@ -206,7 +210,7 @@ def isnan(x: Any, /) -> Any:
 def isfinite(x: Any, /) -> Any:
     """Whether each element is neither infinite nor NaN (for complex numbers, both parts)."""
     (x,) = promote_args("isfinite", x)
-    kind = _kind(x)
+    kind = kind_of(x)
     if kind == "floating":
         return lax.is_finite(x)
     if kind == "complex":
@@ -218,9 +222,9 @@ def isfinite(x: Any, /) -> Any:
 def isinf(x: Any, /) -> Any:
     """Whether each element is infinite (for complex numbers, either part)."""
     (x,) = promote_args("isinf", x)
-    kind = _kind(x)
+    kind = kind_of(x)
     if kind == "floating":
-        return lax.eq(lax.abs(x), constant(typeof(x).dtype, np.inf))
+        return lax.eq(lax.abs(x), const(x, np.inf))
     if kind == "complex":
         return lax.bitwise_or(isinf(lax.real(x)), isinf(lax.imag(x)))
     return _full(typeof(x).shape, False)
@@ -228,10 +232,10 @@ def isinf(x: Any, /) -> Any:
 
 def _is_infinity(name: str, x: Any, value: float) -> Any:
     (x,) = promote_args(name, x)
-    kind = _kind(x)
+    kind = kind_of(x)
     if kind == "complex":
         raise TypeError(f"{name} is not defined for complex numbers; ask about jnp.real(x) and jnp.imag(x).")
-    return lax.eq(x, constant(typeof(x).dtype, value)) if kind == "floating" else _full(typeof(x).shape, False)
+    return lax.eq(x, const(x, value)) if kind == "floating" else _full(typeof(x).shape, False)
 
 
 def isposinf(x: Any, /, out: None = None) -> Any:
@@ -262,20 +266,20 @@ _isneginf = composite(lambda x: _is_infinity("isneginf", x, -np.inf))
 def isreal(x: Any) -> Any:
     """Whether the imaginary part of each element is zero."""
     (x,) = promote_args("isreal", x)
-    if _kind(x) != "complex":
+    if kind_of(x) != "complex":
         return _full(typeof(x).shape, True)
     im = lax.imag(x)
-    return lax.eq(im, constant(typeof(im).dtype, 0))
+    return lax.eq(im, const(im, 0))
 
 
 @composite
 def iscomplex(x: Any) -> Any:
     """Whether the imaginary part of each element differs from zero."""
     (x,) = promote_args("iscomplex", x)
-    if _kind(x) != "complex":
+    if kind_of(x) != "complex":
         return _full(typeof(x).shape, False)
     im = lax.imag(x)
-    return lax.ne(im, constant(typeof(im).dtype, 0))
+    return lax.ne(im, const(im, 0))
 
 
 # --- closeness ------------------------------------------------------------------------------------------------------
@@ -292,7 +296,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any
     check_arraylike("isclose", a, b, rtol, atol, equal_nan)
     a, b = promote_args("isclose", a, b)
     same = lax.eq(a, b)
-    if _kind(a) not in ("floating", "complex"):
+    if kind_of(a) not in ("floating", "complex"):
         a, b = promote_args_inexact("isclose", a, b)
     real = dtypes.to_real_dtype(typeof(a).dtype)
     rtol, atol = (lax.convert_element_type(t, real) for t in (rtol, atol))
