@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from jax._ground.families import FLOATING, defjvp, like, nary
-from jax._lowering.rules import register_lowering
-from jax._lowering.subprograms import cache_lowering, lower_fun
+from jax._ground.families import defjvp, like
 from jax.lax._arithmetic import add, div, mul, neg, sub
 from jax.lax._bitwise import bitwise_and, bitwise_not, bitwise_or
 from jax.lax._comparison import eq, ge, gt, le, lt
+from jax.lax._composed import composed, epsilon, iterate, partial_derivative
 from jax.lax._creation import full_like
 from jax.lax._densities import beta_density
-from jax.lax._incomplete_gamma import epsilon, in_float32, iterate, partial_derivative
 from jax.lax._magnitude import abs
 from jax.lax._select import where
 
@@ -61,19 +59,21 @@ def _beta_cdf(a: Any, b: Any, x: Any) -> Any:
     return where(bitwise_and(valid, bitwise_not(degenerate)), out, like(x, np.nan))
 
 
-_implementation = in_float32(_beta_cdf)
-regularized_incomplete_beta_p = nary("regularized_incomplete_beta", FLOATING, "")
-register_lowering(regularized_incomplete_beta_p, cache_lowering(lower_fun(_implementation, multiple_results=False)))
+def _slope(position: int) -> Any:
+    return lambda *args: partial_derivative(_beta_cdf, position, args)[1]
 
 
 def _density(a: Any, b: Any, x: Any) -> Any:
     return div(beta_density(a, b, x), mul(x, sub(like(x, 1), x)))
 
 
-defjvp(regularized_incomplete_beta_p,
-       lambda t, a, b, x: mul(t, partial_derivative(_implementation, 0, (a, b, x))[1]),
-       lambda t, a, b, x: mul(t, partial_derivative(_implementation, 1, (a, b, x))[1]),
-       lambda t, a, b, x: mul(t, _density(a, b, x)))
+_NAME = "regularized_incomplete_beta"
+regularized_incomplete_beta_p = composed(_NAME, _beta_cdf, 3)
+_slope_a_p = composed(f"{_NAME}_grad_a", _slope(0), 3)
+_slope_b_p = composed(f"{_NAME}_grad_b", _slope(1), 3)
+_density_p = composed("beta_density", _density, 3)
+defjvp(regularized_incomplete_beta_p, *[lambda t, *args, p=p: mul(t, p.bind(*args))
+                                        for p in (_slope_a_p, _slope_b_p, _density_p)])
 
 
 def betainc(a: Any, b: Any, x: Any) -> Any:

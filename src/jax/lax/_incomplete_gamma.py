@@ -7,80 +7,21 @@ are forward derivatives of these loops.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from jax._ground.families import FLOATING, broadcast_shapes_of, broadcast_to_result, defjvp, like, nary
-from jax._ground.structural import convert
-from jax._language.avals import typeof
-from jax._lowering.rules import register_lowering
-from jax._lowering.subprograms import cache_lowering, lower_fun
-from jax._transforms.jvp import jvp_flat
+from jax._ground.families import defjvp, like
 from jax.lax._arithmetic import add, div, mul, neg, sub
 from jax.lax._bitwise import bitwise_and, bitwise_or
 from jax.lax._comparison import eq, ge, gt, lt
-from jax.lax._creation import full, full_like
+from jax.lax._composed import composed, epsilon, iterate, partial_derivative
+from jax.lax._creation import full_like
 from jax.lax._densities import gamma_density
 from jax.lax._exponential import log
 from jax.lax._magnitude import abs
-from jax.lax._reduce import reduce_or
 from jax.lax._select import where
 from jax.lax._special import digamma
-from jax.lax._while import while_loop
-
-_MOST_STEPS = 20000
-Float32 = np.dtype(np.float32)
-
-
-def iterate(step: Callable[..., Any], state: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Repeats ``(n, *state) -> (unfinished, *state)`` for each element while it is unfinished; ``n`` counts from 1.
-
-    Finished elements stay as they are: going on would let rounding errors drift.
-    """
-    first = state[0]
-    shape = typeof(first).shape
-
-    def unfinished(carry: Any) -> Any:
-        n, more, *_ = carry
-        return bitwise_and(reduce_or(more, tuple(range(len(shape)))), lt(n, like(n, _MOST_STEPS)))
-
-    def body(carry: Any) -> Any:
-        n, active, *now = carry
-        n = add(n, like(n, 1))
-        more, *new = step(convert(n, typeof(first).dtype), *now)
-        return (n, bitwise_and(active, more), *(where(active, b, a) for a, b in zip(now, new, strict=True)))
-
-    _, _, *out = while_loop(unfinished, body, (full((), 0, np.int32), full(shape, True), *state))
-    return tuple(out)
-
-
-def in_float32(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """``fun`` on operands of one shape; 16-bit floats are computed with 32 bits."""
-    def wrapped(*args: Any) -> Any:
-        shape = broadcast_shapes_of(fun.__name__, [typeof(x) for x in args])
-        args = tuple([broadcast_to_result(x, shape) for x in args])
-        dtype = typeof(args[0]).dtype
-        if dtype.itemsize >= 4:
-            return fun(*args)
-        return convert(fun(*[convert(x, Float32) for x in args]), dtype)
-    wrapped.__name__ = fun.__name__
-    return wrapped
-
-
-def partial_derivative(fun: Callable[..., Any], position: int, args: Any) -> tuple[Any, Any]:
-    """``fun(*args)`` and its derivative with respect to one argument, element by element."""
-    def of_one(x: Any) -> list[Any]:
-        return [fun(*args[:position], x, *args[position + 1:])]
-    (out,), (slope,) = jvp_flat(of_one, [args[position]], [full_like(args[position], 1)])
-    return out, slope
-
-
-def epsilon(x: Any) -> Any:
-    """The spacing of floats at 1."""
-    return like(x, float(np.finfo(typeof(x).dtype).eps))
-
 
 # --- the two expansions ---------------------------------------------------------------------------------------------
 
@@ -154,17 +95,13 @@ def _upper_tail(a: Any, x: Any) -> Any:
     return _edges(a, x, where(upper, high, sub(like(low, 1), low)), 1, 0)
 
 
-def _density(a: Any, x: Any) -> Any:
-    """The derivative of the lower tail with respect to ``x``."""
-    return div(mul(a, gamma_density(a, x)), x)
-
-
-igamma_p = nary("igamma", FLOATING, "")
-igammac_p = nary("igammac", FLOATING, "")
-register_lowering(igamma_p, cache_lowering(lower_fun(in_float32(_lower_tail), multiple_results=False)))
-register_lowering(igammac_p, cache_lowering(lower_fun(in_float32(_upper_tail), multiple_results=False)))
-defjvp(igamma_p, lambda t, a, x: mul(t, igamma_grad_a(a, x)), lambda t, a, x: mul(t, _density(a, x)))
-defjvp(igammac_p, lambda t, a, x: mul(t, neg(igamma_grad_a(a, x))), lambda t, a, x: mul(t, neg(_density(a, x))))
+# The derivative of the lower tail with respect to ``x``.
+gamma_density_p = composed("gamma_density", lambda a, x: div(mul(a, gamma_density(a, x)), x), 2)
+igamma_p = composed("igamma", _lower_tail, 2)
+igammac_p = composed("igammac", _upper_tail, 2)
+defjvp(igamma_p, lambda t, a, x: mul(t, igamma_grad_a(a, x)), lambda t, a, x: mul(t, gamma_density_p.bind(a, x)))
+defjvp(igammac_p, lambda t, a, x: mul(t, neg(igamma_grad_a(a, x))),
+       lambda t, a, x: mul(t, neg(gamma_density_p.bind(a, x))))
 
 
 def igamma(a: Any, x: Any) -> Any:
@@ -211,16 +148,8 @@ def _sample_slope(a: Any, x: Any) -> Any:
     return _edges(a, x, mul(y, where(upper, by_fraction, neg(div(by_series, p)))), 0, np.nan)
 
 
-igamma_grad_a_p = nary("igamma_grad_a", FLOATING, "")
-random_gamma_grad_p = nary("random_gamma_grad", FLOATING, "")
-register_lowering(igamma_grad_a_p, cache_lowering(lower_fun(in_float32(_lower_tail_slope), multiple_results=False)))
-register_lowering(random_gamma_grad_p, cache_lowering(lower_fun(in_float32(_sample_slope), multiple_results=False)))
-defjvp(igamma_grad_a_p,
-       lambda t, a, x: mul(t, partial_derivative(in_float32(_lower_tail_slope), 0, (a, x))[1]),
-       lambda t, a, x: mul(t, mul(_density(a, x), sub(log(x), digamma(a)))))
-defjvp(random_gamma_grad_p,
-       lambda t, a, x: mul(t, partial_derivative(in_float32(_sample_slope), 0, (a, x))[1]),
-       lambda t, a, x: mul(t, partial_derivative(in_float32(_sample_slope), 1, (a, x))[1]))
+igamma_grad_a_p = composed("igamma_grad_a", _lower_tail_slope, 2)
+random_gamma_grad_p = composed("random_gamma_grad", _sample_slope, 2)
 
 
 def igamma_grad_a(a: Any, x: Any) -> Any:

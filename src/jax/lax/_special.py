@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from jax._ground.families import FLOATING, defjvp, like, nary, unary
-from jax._ground.structural import convert
+from jax._ground.families import FLOATING, defjvp, defjvp_out, like, nary, unary
 from jax._language.avals import typeof
-from jax._lowering.rules import register_lowering
-from jax._lowering.subprograms import cache_lowering, lower_fun
 from jax.lax._arithmetic import add, div, mul, neg, sub
 from jax.lax._comparison import eq, le
+from jax.lax._composed import composed
 from jax.lax._exponential import exp
 from jax.lax._magnitude import abs, max, sign
 from jax.lax._power import rsqrt
@@ -143,10 +141,7 @@ def _chebyshev(x: Any, coefficients: tuple[float, ...], precision: float) -> Any
 
 
 def _i0e(x: Any) -> Any:
-    dtype = typeof(x).dtype
-    if dtype.itemsize < 4:
-        return convert(_i0e(convert(x, np.dtype(np.float32))), dtype)
-    precision = float(np.finfo(dtype).eps) / 32
+    precision = float(np.finfo(typeof(x).dtype).eps) / 32
     x = abs(x)
     small = _chebyshev(sub(mul(like(x, 0.25), x), like(x, 1)), _I0E_SMALL, precision)
     far = max(x, like(x, 8))
@@ -154,9 +149,8 @@ def _i0e(x: Any) -> Any:
     return where(le(x, like(x, 8)), small, large)
 
 
-bessel_i0e_p = unary("bessel_i0e", FLOATING, "",
-                     jvp_out=lambda t, out, x: mul(t, sub(bessel_i1e(x), mul(sign(x), out))))
-register_lowering(bessel_i0e_p, cache_lowering(lower_fun(_i0e, multiple_results=False)))
+bessel_i0e_p = composed("bessel_i0e", _i0e, 1)
+defjvp_out(bessel_i0e_p, lambda t, out, x: mul(t, sub(bessel_i1e(x), mul(sign(x), out))))
 
 
 def _i1e_slope(out: Any, x: Any) -> Any:
