@@ -387,29 +387,25 @@ class _VjpRules:
         return ct
 
 
-def _has_none(tree: Any) -> bool:
-    return any(x is None for x in tree_leaves(tree, is_leaf=lambda x: x is None))
-
-
 def _prefix_leaves(ct: Any, tree: Any) -> list[Any]:
-    """Leaves for ``tree`` from a tree in which ``None`` stands for whole subtrees."""
-    subtrees = tree.flatten_up_to(ct) if not _has_none(ct) else None
-    if subtrees is not None:
-        return list(subtrees)
+    """Leaves for ``tree`` from a tree in which ``None`` stands for whole subtrees.
+
+    Raises:
+      ValueError: the structures differ.
+    """
     out: list[Any] = []
 
     def walk(c: Any, t: Any) -> None:
         if c is None or type(c) in (SymbolicZero, Zero):
             out.extend([None] * t.num_leaves)
             return
-        children = t.children()
-        if not children and t.num_leaves == 1:
+        parts, own = tree_flatten(c, is_leaf=lambda x: x is not c)
+        if own.node_data() != t.node_data() or (own.node_data() is not None and len(parts) != len(t.children())):
+            raise ValueError
+        if own.node_data() is None:
             out.append(c)
             return
-        parts, _ = tree_flatten(c, is_leaf=lambda x: x is not c)
-        if len(parts) != len(children):
-            raise ValueError
-        for p, child in zip(parts, children, strict=True):
+        for p, child in zip(parts, t.children(), strict=True):
             walk(p, child)
     walk(ct, tree)
     return out

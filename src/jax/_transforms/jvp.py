@@ -128,7 +128,10 @@ def split_outs(trace: JVPTrace, outs: Sequence[Any]) -> tuple[list[Any], list[An
             tangents_out.append(x.tangent)
         else:
             primals_out.append(x)
-            tangents_out.append(Zero.from_primal_value(x))
+            try:
+                tangents_out.append(Zero.from_primal_value(x))
+            except TypeError:  # not an array: allowed for auxiliary outputs, refused by callers elsewhere
+                tangents_out.append(None)
     return primals_out, tangents_out
 
 

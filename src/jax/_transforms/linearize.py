@@ -199,7 +199,7 @@ def _linearize(fun: Any, primals: Sequence[Any], debug_info: DebugInfo, active: 
         for x in results:
             live = type(x) is LinearizeTracer and x._trace is trace
             outs.append(x.primal if live else x)
-            out_avals.append(typeof(outs[-1]).to_tangent_aval())
+            out_avals.append(_tangent_aval(outs[-1]))
             out_nonzero.append(live)
             if live:
                 out_tangents.append(x.tangent)
@@ -207,6 +207,14 @@ def _linearize(fun: Any, primals: Sequence[Any], debug_info: DebugInfo, active: 
     finally:
         tangent_trace.finished = True
     return outs, Linearized(jaxpr, consts, in_avals, list(active), out_avals, out_nonzero)
+
+
+def _tangent_aval(x: Any) -> Any:
+    """The tangent type of an output; ``None`` for what is no array, which auxiliary outputs may be."""
+    try:
+        return typeof(x).to_tangent_aval()
+    except TypeError:
+        return None
 
 
 class LinearizedJaxpr:
