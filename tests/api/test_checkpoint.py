@@ -63,7 +63,7 @@ def test_residuals(capsys):
     assert any("cos" in r for r in kept(block))
     assert kept(jax.checkpoint(block)) == ["from the argument x"]
     assert sorted(kept(jax.checkpoint(block, policy=P.save_only_these_names("h")))) == [
-        "from the argument x", f"named 'h' from {__file__}:21 (block)"]
+        "from the argument x", f"named 'h' from {__file__}:{block.__code__.co_firstlineno + 1} (block)"]
     ad_checkpoint.print_saved_residuals(jax.checkpoint(block), 1.0)
     assert capsys.readouterr().out == "f32[] from the argument x\n"
 

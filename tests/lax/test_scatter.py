@@ -177,3 +177,19 @@ def test_other_errors():
         lax.scatter_apply(X, I, lambda v: lax.convert_element_type(v, np.int32), ROWS, update_shape=(2, 4))
     with pytest.raises(NotImplementedError, match="closes over a traced value"):
         jax.jit(lambda x, y: lax.scatter_apply(x, I, lambda v: lax.add(v, y), ROWS, update_shape=(2, 4)))(X, X[0, 0])
+
+
+def test_scatter_apply_traces_a_function_once():
+    traced = []
+
+    def fn(v):
+        traced.append(v)
+        return lax.neg(v)
+    for _ in range(3):
+        lax.scatter_apply(X, I, fn, ROWS, update_shape=(2, 4))
+    assert len(traced) == 1
+
+
+def test_scalar_operand_takes_all_updates():
+    got = lax.scatter_add(np.float32(1), np.zeros((2, 0), np.int32), np.array([3, 4], np.float32), S((), (), ()))
+    assert got.tolist() == 8.0
