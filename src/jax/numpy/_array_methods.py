@@ -17,6 +17,7 @@ from jax import dtypes, lax
 from jax._base._jaxlib import xla
 from jax._language.avals import not_an_array_message, typeof
 from jax._language.trace import install_operators
+from jax.numpy import _products as products
 from jax.numpy import _promotion as promotion
 from jax.numpy import _reductions as red
 from jax.numpy import _statistics as stats
@@ -72,11 +73,10 @@ def _function(ufunc: Any) -> Any:
     return getattr(ufunc, "_call", ufunc)
 
 
-_matmul = _later("", "matmul")
 _binary: dict[str, tuple[Any, str]] = {
     "add": (arith.add, "+"), "sub": (arith.subtract, "-"), "mul": (arith.multiply, "*"),
     "truediv": (arith.true_divide, "/"), "floordiv": (arith.floor_divide, "//"), "mod": (arith.remainder, "%"),
-    "divmod": (arith.divmod, "divmod"), "pow": (arith.power, "**"), "matmul": (_matmul, "@"),
+    "divmod": (arith.divmod, "divmod"), "pow": (arith.power, "**"), "matmul": (products.matmul_of_two, "@"),
     "and": (logic.bitwise_and, "&"), "or": (logic.bitwise_or, "|"), "xor": (logic.bitwise_xor, "^"),
     "lshift": (logic.left_shift, "<<"), "rshift": (logic.right_shift, ">>"),
 }
@@ -222,7 +222,7 @@ def _method(name: str, function: Callable[..., Any] | None = None) -> Callable[.
 _METHODS: dict[str, Callable[..., Any] | None] = {
     "all": red.all, "any": red.any, "argmax": None, "argmin": None, "argpartition": None, "argsort": None,
     "choose": None, "compress": None, "conj": floating.conjugate, "conjugate": floating.conjugate, "cumprod": None,
-    "cumsum": None, "diagonal": None, "dot": None, "max": red.max, "mean": stats.mean, "min": red.min, "nonzero": None,
+    "cumsum": None, "diagonal": None, "dot": products.dot, "max": red.max, "mean": stats.mean, "min": red.min, "nonzero": None,
     "prod": red.prod, "ptp": red.ptp, "ravel": None, "repeat": None, "round": floating.round, "searchsorted": None,
     "sort": None, "squeeze": None, "std": stats.std, "sum": red.sum, "swapaxes": None, "take": None, "trace": None,
     "var": stats.var,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from jax._language.avals import typeof
 from jax._language.trace import bottom, current_trace
 from jax.lax._precision import canonical_precision
 from jax.numpy import _calls as calls
+from jax.numpy._contraction import contract
 from jax.numpy._promotion import (
     broadcast_shapes, broadcast_to, check_arraylike, check_rank_promotion, promote_dtypes, refuse_out,
 )
@@ -123,56 +123,17 @@ def _general_matmul(a: Any, b: Any, precision: Any = None, preferred_element_typ
 
 def batched_product(name: str, a: Any, b: Any, contracting: tuple[int, int], batch: tuple[int, int], precision: Any,
                     dtype: Any) -> Any:
-    """The product over one axis of each, where the first ``batch`` axes of each are broadcast together.
-
-    Leading axes of size 1 are dropped, and those that one operand has alone are among its own in the product: nothing
-    is repeated in memory.
-    """
+    """The product summed over one axis of each operand, where the first ``batch`` axes are broadcast together."""
     s, t = typeof(a).shape, typeof(b).shape
-    lead = broadcast_shapes_for(name, s, t, s[:batch[0]], t[:batch[1]])
-    # For each leading axis of the result its axis in each operand, or None.
-    sources = [(_source(s, batch[0], len(lead), i, n), _source(t, batch[1], len(lead), i, n))
-               for i, n in enumerate(lead)]
-    drop = [[i for i in range(k) if i not in {pair[side] for pair in sources}] for side, k in enumerate(batch)]
-    a, b = (lax.squeeze(x, tuple(d)) if d else x for x, d in zip((a, b), drop, strict=True))
-    moved = [[None if i is None else i - sum(d < i for d in drop[side]) for i in (pair[side] for pair in sources)]
-             for side in (0, 1)]
-    both = [(i, j) for i, j in zip(*moved, strict=True) if i is not None and j is not None]
-    numbers = (((contracting[0] - len(drop[0]),), (contracting[1] - len(drop[1]),)),
-               (tuple([i for i, _ in both]), tuple([j for _, j in both])))
-    out = lax.dot_general_p.bind(a, b, dimension_numbers=numbers, precision=precision, preferred_element_type=dtype,
-                                 out_sharding=None)
-    kept_a = [d for d in range(len(typeof(a).shape)) if d not in (*numbers[0][0], *numbers[1][0])]
-    kept_b = [d for d in range(len(typeof(b).shape)) if d not in (*numbers[0][1], *numbers[1][1])]
-    position = {("a", i): k for k, (i, _) in enumerate(both)}
-    position |= {("a", i): len(both) + k for k, i in enumerate(kept_a)}
-    position |= {("b", j): len(both) + len(kept_a) + k for k, j in enumerate(kept_b)}
-    order = [position[("a", i) if i is not None else ("b", j)] for i, j in zip(*moved, strict=True)]
-    order += [k for k in range(len(position)) if k not in order]
-    out = permute(out, order)
-    return broadcast_to_lead(out, lead, len(order) - len([p for p in sources if p != (None, None)]), sources)
-
-
-def broadcast_to_lead(out: Any, lead: tuple[Any, ...], tail: int, sources: Sequence[Any]) -> Any:
-    """Puts back leading axes of size 1 that both operands have."""
-    lost = [i for i, pair in enumerate(sources) if pair == (None, None)]
-    return lax.expand_dims(out, tuple(lost)) if lost else out
-
-
-def _source(shape: tuple[Any, ...], batch: int, rank: int, i: int, size: Any) -> int | None:
-    """The axis of an operand behind leading axis ``i`` of the result; None where it has none or one of size 1."""
-    own = i - (rank - batch)
-    if own < 0:
-        return None
-    return None if type(shape[own]) is int and shape[own] == 1 else own
-
-
-def broadcast_shapes_for(name: str, s: Any, t: Any, lead_s: Any, lead_t: Any) -> tuple[Any, ...]:
-    lead = dims.broadcast_shapes([lead_s, lead_t])
-    if lead is None:
-        raise ValueError(f"{name}: cannot multiply operands of shapes {s} and {t}: their leading axes {lead_s} and "
-                         f"{lead_t} do not broadcast")
-    return lead
+    lead = max(batch)
+    if dims.broadcast_shapes([s[:batch[0]], t[:batch[1]]]) is None:
+        raise ValueError(f"{name}: cannot multiply operands of shapes {s} and {t}: their leading axes {s[:batch[0]]} and "
+                         f"{t[:batch[1]]} do not broadcast")
+    # Leading axes are numbered from the last one; "a" and "b" are the axes that an operand has for itself.
+    labels = [["k" if d == axis else n - 1 - d if d < n else own for d in range(len(shape))]
+              for shape, axis, n, own in zip((s, t), contracting, batch, "ab", strict=True)]
+    out = [*range(lead - 1, -1, -1), *[k for k in "ab" if k in labels[0] or k in labels[1]]]
+    return contract(a, labels[0], b, labels[1], out, precision, dtype)
 
 
 _matmul = composite(_general_matmul, static_argnames=("precision", "preferred_element_type"))
@@ -314,12 +275,12 @@ def _vecdot(a: Any, b: Any, axis: int, precision: Any, preferred_element_type: A
         raise ValueError(f"vecdot: operands of shapes {s} and {t} have sizes {s[axes[0]]} and {t[axes[1]]} along axis "
                          f"{axis}, over which their products are summed")
     check_rank_promotion("vecdot", (s, t))
-    a, b = conjugate(lax_move_last(a, axes[0])), lax_move_last(b, axes[1])
+    a, b = conjugate(_axis_last(a, axes[0])), _axis_last(b, axes[1])
     return batched_product("vecdot", a, b, (len(s) - 1, len(t) - 1), (len(s) - 1, len(t) - 1), precision,
                            preferred_element_type or dtype)
 
 
-def lax_move_last(x: Any, axis: int) -> Any:
+def _axis_last(x: Any, axis: int) -> Any:
     n = len(typeof(x).shape)
     return permute(x, [*[d for d in range(n) if d != axis], axis])
 
