@@ -65,6 +65,7 @@ from jax._base.config import transfer_guard_device_to_device as transfer_guard_d
 from jax._base.config import transfer_guard_device_to_host as transfer_guard_device_to_host
 from jax._base.config import transfer_guard_host_to_device as transfer_guard_host_to_device
 from jax._base.source import named_scope as named_scope
+from jax._dispatch import eager as _eager  # noqa: F401  (installs the evaluation of operations on concrete values)
 from jax._language.avals import typeof as typeof
 from jax._runtime.backend import default_backend as default_backend
 from jax._runtime.backend import device_count as device_count
@@ -86,7 +87,6 @@ from jax.sharding import NamedSharding as NamedSharding
 from jax.stages import ShapeDtypeStruct as ShapeDtypeStruct
 from jax.version import __version__ as __version__
 from jax.version import __version_info__ as __version_info__
-from jax._dispatch import eager as _eager  # installs the evaluation of operations on concrete values
 
 # Names that load on first use: subpackages, and functions that need jax.numpy.
 _lazy_attributes = {

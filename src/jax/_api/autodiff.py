@@ -10,7 +10,13 @@ import numpy as np
 
 from jax import dtypes
 from jax._api.common import (
-    FlatFun, FlatFunAux, check_callable, check_leaf_types, debug_info, fix_arguments, normalize_argnums,
+    FlatFun,
+    FlatFunAux,
+    check_callable,
+    check_leaf_types,
+    debug_info,
+    fix_arguments,
+    normalize_argnums,
 )
 from jax._base import source as source_info
 from jax._base.source import api_boundary
@@ -23,7 +29,12 @@ from jax._transforms.jvp import jvp_flat
 from jax._transforms.linearize import Linearized, linearize_flat
 from jax._transforms.transpose import backward_pass
 from jax.tree_util import (
-    Partial, register_pytree_node, tree_flatten, tree_map, tree_structure, tree_unflatten,
+    Partial,
+    register_pytree_node,
+    tree_flatten,
+    tree_map,
+    tree_structure,
+    tree_unflatten,
 )
 
 

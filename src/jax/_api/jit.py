@@ -211,7 +211,7 @@ def _copy_metadata(wrapped: Any, fun: Any) -> None:
 
 def _clear(wrapped: Any, fun: Any) -> None:
     wrapped._clear_cache()
-    _trace_cached.evict_weakref(fun)  # type: ignore[attr-defined]
+    _trace_cached.evict_weakref(fun)
 
 
 class Call(NamedTuple):
@@ -264,10 +264,11 @@ def prepare(fun: Any, options: Options, args: Any, kwargs: Any, *, abstract: boo
     try:
         avals = tuple([typeof(x) for x in leaves])
     except TypeError:
-        avals = tuple(_abstract_leaf(x, abstract) for x in leaves) if abstract else None  # type: ignore[assignment]
-        if avals is None or None in avals:
+        avals = tuple([_abstract_leaf(x, abstract) for x in leaves])
+        if not abstract or None in avals:
             _explain_bad_argument(fun, leaves, in_tree, abstract)
-    jaxpr, consts, out_tree = _trace_cached(fun, in_tree, avals, static, axis_env.get(), options.inline)
+    traced: Any = _trace_cached(fun, in_tree, avals, static, axis_env.get(), options.inline)
+    jaxpr, consts, out_tree = traced
     name = getattr(fun, "__name__", "<unnamed function>")
     donated = donation(options, in_tree, static)
     if consts:

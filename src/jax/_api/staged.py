@@ -99,7 +99,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
     """``fun`` with its operations grouped under a name (its own by default) in jaxprs, HLO and profiles."""
     check_callable(fun, "named_call")
-    label = name or getattr(fun, "__name__", "call")
+    label = str(name or getattr(fun, "__name__", "call"))
 
     @functools.wraps(fun)
     def named(*args: Any, **kwargs: Any) -> Any:

@@ -67,10 +67,11 @@ class ShapedArray(AbstractValue):
     __slots__ = ("shape", "dtype", "weak_type", "sharding", "vma", "memory_space", "_hash", "__weakref__")
     shape: tuple[Any, ...]
     dtype: Any
-    weak_type: bool  # type: ignore[misc]
+    weak_type: bool
     sharding: Any
     vma: frozenset[Any]
     memory_space: Any
+    _hash: int
 
     def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False, *, sharding: Any = None,
                 vma: frozenset[Any] = _NO_AXES, memory_space: Any = None, **kwargs: Any) -> ShapedArray:
@@ -167,7 +168,7 @@ def _intern(cls: type, shape: Any, dtype: Any, weak_type: Any, sharding: Any, vm
     found = _interned.get(key)
     if found is not None:
         return found
-    new = object.__new__(cls)
+    new: Any = object.__new__(cls)
     put = object.__setattr__
     put(new, "shape", shape)
     put(new, "dtype", dtype)

@@ -153,7 +153,7 @@ def value_lines(value: Any, names: Names, settings: Settings) -> list[str]:
         inner = [line for v in value for line in value_lines(v, names, settings)]
         return ["(", *(INDENT + line for line in inner), ")"]
     if isinstance(value, (type, np.dtype)):
-        return [getattr(value, "name", None) or getattr(value, "__name__", str(value))]
+        return [str(getattr(value, "name", None) or getattr(value, "__name__", value))]
     name = getattr(value, "__name__", None)
     if callable(value) and name is not None:
         return [name]

@@ -14,7 +14,13 @@ from jax._language import trace as trace_mod
 from jax._language.avals import typeof
 from jax._language.effects import no_effects
 from jax._language.jaxpr import (
-    DebugInfo, Jaxpr, JaxprEqn, Literal, SourceInfo, Var, no_debug_info,
+    DebugInfo,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    SourceInfo,
+    Var,
+    no_debug_info,
 )
 from jax._language.primitive import abstract_eval
 from jax._language.trace import Trace, Tracer, current_trace, leaked
@@ -114,11 +120,11 @@ class StagingTrace(Trace):
         out, effects = abstract_eval(prim, tuple([v.aval for v in invars]), params)
         tb = _capture()
         if prim.multiple_results:
-            outs = [StagedTracer(self, a, Var(a), tb) for a in out]
+            outs: Any = [StagedTracer(self, a, Var(a), tb) for a in out]
             outvars = [t.var for t in outs]
         else:
-            outs = StagedTracer(self, out, Var(out), tb)  # type: ignore[assignment]
-            outvars = [outs.var]  # type: ignore[attr-defined]
+            outs = StagedTracer(self, out, Var(out), tb)
+            outvars = [outs.var]
         if effects:
             self.effects = self.effects | effects
         self.eqns.append(JaxprEqn(invars, outvars, prim, params, effects, SourceInfo(tb, _names())))
@@ -157,7 +163,7 @@ class StagingTrace(Trace):
 
 def _as_constant(value: Any) -> Any:
     if type(value) is np.ndarray or isinstance(value, np.generic):
-        dtype = dtypes.canonicalize_dtype(value.dtype)
+        dtype: Any = dtypes.canonicalize_dtype(value.dtype)
         return value if value.dtype == dtype else np.asarray(value, dtype)
     return value
 

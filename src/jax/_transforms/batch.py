@@ -70,7 +70,9 @@ class BatchTrace(Trace):
         return self.finished
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
-        vals, dims, active = [], [], False
+        vals: list[Any] = []
+        dims: list[Any] = []
+        active = False
         for x in args:
             if type(x) is BatchTracer and x._trace is self:
                 vals.append(x.val)

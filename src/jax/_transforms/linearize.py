@@ -259,9 +259,12 @@ def _linearize_jaxpr(closed: ClosedJaxpr, nonzeros: tuple[bool, ...], force: tup
         lin = _instantiate_outputs(lin, force)
         parent = current_trace.get()
         kept["lin"] = lin
-        constvars, consts, res, res_from = [], [], [], []
-        own_vars, own_consts = [], []
-        where = {}
+        constvars: list[Any] = []
+        res: list[Any] = []
+        res_from: list[tuple[str, int]] = []
+        own_vars: list[Any] = []
+        own_consts: list[Any] = []
+        where: dict[int, tuple[str, int]] = {}
         for i, x in enumerate(args):
             where.setdefault(id(x), ("in", i))
         for i, x in enumerate(outs):
@@ -272,7 +275,6 @@ def _linearize_jaxpr(closed: ClosedJaxpr, nonzeros: tuple[bool, ...], force: tup
                 own_consts.append(c)
                 continue
             constvars.append(v)
-            consts.append(c)
             place = where.get(id(c))
             if place is None:
                 place = where[id(c)] = ("res", len(res))
