@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from jax import dtypes
 from jax._ground.families import ANY, COMPLEX, category, check_category, defbilinear, real_part_if_needed
-from jax._ground.structural import convert, move_axis
+from jax._ground.structural import convert, move_axis, zeros_of
 from jax._language import dims, rules
 from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
@@ -78,8 +76,8 @@ def _abstract(lhs: Any, rhs: Any, *, window_strides: Any, padding: Any, lhs_dila
               preferred_element_type: Any, out_sharding: Any) -> Any:
     check_category("conv_general_dilated", ANY, lhs.dtype)
     if lhs.dtype != rhs.dtype:
-        raise TypeError(f"conv_general_dilated: lhs has dtype {lhs.dtype} and rhs {rhs.dtype}; they must be equal. Convert "
-                        "one of them.")
+        raise TypeError(f"conv_general_dilated: lhs has dtype {lhs.dtype} and rhs {rhs.dtype}; they must be equal: "
+                        "convert one of them")
     numbers = dimension_numbers
     x, y = permuted(lhs.shape, numbers.lhs_spec), permuted(rhs.shape, numbers.rhs_spec)
     _check_groups(lhs.shape, rhs.shape, x, y, feature_group_count, batch_group_count)
@@ -158,10 +156,7 @@ def _move_groups(x: Any, src: int, dst: int, groups: int) -> Any:
     """Axis ``src`` is (groups, m), axis ``dst`` is n: moves the groups, so that they are (m) and (groups, n)."""
     if groups == 1:
         return x
-    x = split_axis(x, src, groups)  # groups at src, m behind it
-    target = dst if dst < src else dst + 1
-    x = move_axis(x, src, target if target < src else target - 1)
-    return merge_axes(x, dst if dst < src else dst)
+    return merge_axes(move_axis(split_axis(x, src, groups), src, dst), dst)
 
 
 def _swap(spec: Sequence[int]) -> tuple[int, ...]:
@@ -183,8 +178,9 @@ def _transpose_lhs(ct: Any, x: Any, y: Any, *, window_strides: Any, padding: Any
                       lhs_spec[2:], out_spec[2:], rhs_spec[2:], window_strides, padding, lhs_dilation, rhs_dilation,
                       strict=True)])
     groups = feature_group_count if feature_group_count > 1 else batch_group_count
-    kernel = rev(_move_groups(y, rhs_spec[0], rhs_spec[1], groups), rhs_spec[2:]) if len(rhs_spec) > 2 else \
-        _move_groups(y, rhs_spec[0], rhs_spec[1], groups)
+    kernel = _move_groups(y, rhs_spec[0], rhs_spec[1], groups)
+    if len(rhs_spec) > 2:
+        kernel = rev(kernel, rhs_spec[2:])
     out = conv_general_dilated_p.bind(
         ct, convert(kernel, typeof(ct).dtype), window_strides=lhs_dilation, padding=pads, lhs_dilation=window_strides,
         rhs_dilation=rhs_dilation, dimension_numbers=ConvDimensionNumbers(out_spec, _swap(rhs_spec), lhs_spec),
@@ -205,7 +201,6 @@ def _transpose_rhs(ct: Any, x: Any, y: Any, *, window_strides: Any, padding: Any
         needed = dims.dilate_dim(shape[k], rd) - 1 + dims.dilate_dim(ct_shape[o], stride)
         pads.append((low, needed - dims.dilate_dim(x_shape[i], ld) - low))
     if any(dims.is_zero(n) for n in ct_shape):
-        from jax._ground.structural import zeros_of  # nothing was computed, so nothing comes back
         return zeros_of(y.aval)
     out = conv_general_dilated_p.bind(
         convert(x, typeof(ct).dtype), ct, window_strides=rhs_dilation, padding=tuple(pads), lhs_dilation=lhs_dilation,
@@ -284,4 +279,4 @@ register_lowering(conv_general_dilated_p, _lower)
 defbilinear(conv_general_dilated_p, _transpose_lhs, _transpose_rhs)
 rules.primitive_batchers[conv_general_dilated_p] = _batch
 
-__all__ = ["conv_general_dilated", "conv_general_dilated_p", "np"]
+__all__ = ["conv_general_dilated", "conv_general_dilated_p"]

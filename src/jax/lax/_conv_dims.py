@@ -33,8 +33,8 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
 
     Args:
       lhs_shape, rhs_shape: shapes of the operands; only their ranks matter.
-      dimension_numbers: ``None`` for (batch, feature, spatial ...) with kernels (out, in, spatial ...); three strings like
-        ``("NHWC", "HWIO", "NHWC")`` with ``N`` batch, ``C`` feature, ``O`` and ``I`` the kernel's output and input
+      dimension_numbers: ``None`` for (batch, feature, spatial ...) with kernels (out, in, spatial ...); three strings
+        like ``("NHWC", "HWIO", "NHWC")`` with ``N`` batch, ``C`` feature, ``O`` and ``I`` the kernel's output and input
         features, and any other letters for the spatial dimensions; or a :class:`ConvDimensionNumbers`.
 
     Raises:
@@ -44,8 +44,8 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
         return dimension_numbers
     rank = len(lhs_shape)
     if rank != len(rhs_shape):
-        raise TypeError(f"convolution: lhs of shape {tuple(lhs_shape)} and rhs of shape {tuple(rhs_shape)} must have the "
-                        "same rank")
+        raise TypeError(f"convolution: lhs of shape {tuple(lhs_shape)} and rhs of shape {tuple(rhs_shape)} must have "
+                        "the same rank")
     if dimension_numbers is None:
         iota = tuple(range(rank))
         return ConvDimensionNumbers(iota, iota, iota)
@@ -59,8 +59,8 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
         raise TypeError(f"convolution: dimension_numbers must be strings, got {dimension_numbers!r}")
     for name, text in zip(("lhs", "rhs", "out"), dimension_numbers, strict=True):
         if len(text) != rank:
-            raise TypeError(f"convolution: the {name} entry of dimension_numbers, {text!r}, must have one letter for each "
-                            f"of the {rank} dimensions of lhs {tuple(lhs_shape)} and rhs {tuple(rhs_shape)}")
+            raise TypeError(f"convolution: the {name} entry of dimension_numbers, {text!r}, must have one letter for "
+                            f"each of the {rank} dimensions of lhs {tuple(lhs_shape)} and rhs {tuple(rhs_shape)}")
     return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
 
 
@@ -106,14 +106,14 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
     if isinstance(pads, str):
         pads = padtype_to_pads(spatial, window, strides, pads)
     if len(pads) != len(spatial):
-        raise TypeError(f"convolution: padding must have one pair for each of the {len(spatial)} spatial dimensions, got "
-                        f"{pads}")
+        raise TypeError(f"convolution: padding must have one pair for each of the {len(spatial)} spatial dimensions, "
+                        f"got {pads}")
     out = []
     for n, w, stride, pad in zip(spatial, window, strides, pads, strict=True):
         total = n + pad[0] + pad[1]
         if dims.is_static(total) and total < 0:
-            raise ValueError(f"convolution: the negative padding {tuple(pads)} removes more than the spatial dimensions "
-                             f"{spatial} have")
+            raise ValueError(f"convolution: the negative padding {tuple(pads)} removes more than the spatial "
+                             f"dimensions {spatial} have")
         out.append(windows_along(n, w, stride, pad))
     batch = lhs_shape[0] if batch_group_count == 1 else lhs_shape[0] // batch_group_count
     return (batch, rhs_shape[0], *out)
@@ -189,8 +189,8 @@ def conv_window(op: str, spatial: tuple[Any, ...], kernel: tuple[Any, ...], stri
         raise ValueError(str(e)) from None
     if isinstance(padding, str):
         if any(d != 1 for d in lhs_dilation):
-            raise ValueError(f"{op}: with lhs_dilation (a transposed convolution) the padding must be explicit pairs, got "
-                             f"{padding!r}; lax.conv_transpose understands 'SAME' and 'VALID'")
+            raise ValueError(f"{op}: with lhs_dilation (a transposed convolution) the padding must be explicit pairs, "
+                             f"got {padding!r}; lax.conv_transpose understands 'SAME' and 'VALID'")
         reach = [dims.dilate_dim(k, d) for k, d in zip(kernel, rhs_dilation, strict=True)]
         padding = tuple(padtype_to_pads(spatial, reach, strides, padding))
     else:

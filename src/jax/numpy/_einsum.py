@@ -51,9 +51,15 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     refuse_out("einsum", out)
     refuse_sharding("einsum", out_sharding)
     spec, arrays = _read_call(subscripts, operands)
-    check_arraylike("einsum", *arrays)
-    arrays = [unwrap(x) for x in arrays]
-    plan = _plan(spec, tuple([typeof(x).shape for x in arrays]), _hashable(optimize))
+    shapes = []
+    for i, x in enumerate(arrays):
+        aval = getattr(x, "aval", None)
+        if aval is None:
+            check_arraylike("einsum", x)
+            x = arrays[i] = unwrap(x)
+            aval = typeof(x)
+        shapes.append(aval.shape)
+    plan = _plan(spec, tuple(shapes), _hashable(optimize))
     return _einsum(arrays, plan=plan, precision=canonical_precision(precision),
                    preferred_element_type=requested("einsum", preferred_element_type), dot=_dot_general)
 
@@ -188,10 +194,14 @@ def _hashable(optimize: Any) -> Any:
 
 
 @functools.lru_cache(4096)
-def _plan(spec: Any, shapes: tuple[Any, ...], optimize: Any) -> tuple[tuple[Labels, ...], Labels, Path]:
-    """``(labels of operands, labels of the result, pairs to multiply)``; the product of a pair is appended."""
+def _plan(spec: Any, shapes: tuple[Any, ...], optimize: Any) -> tuple[tuple[Labels, ...], Labels, Path, bool]:
+    """``(labels of operands, labels of the result, pairs to multiply, whether an operand has a label twice)``.
+
+    The product of a pair is appended to the operands that are left.
+    """
     labels, out = _resolve(spec, shapes)
-    return tuple(labels), out, _path(labels, out, shapes, optimize)
+    repeated = any(len(set(k)) != len(k) for k in labels)
+    return tuple(labels), out, _path(labels, out, shapes, optimize), repeated
 
 
 def _path(labels: list[Labels], out: Labels, shapes: tuple[Any, ...], optimize: Any) -> Path:
@@ -231,8 +241,10 @@ def _in_pairs(steps: Sequence[Sequence[int]], n: int) -> Path:
 def _einsum(arrays: list[Any], plan: Any, precision: Any, preferred_element_type: Any, dot: Any) -> Any:
     arrays, common = promoted("einsum", *arrays)
     dtype = preferred_element_type or common
-    labels, out, path = plan
+    labels, out, path, repeated = plan
     multiply = dot_general if dot is None else functools.partial(_custom_dot, dot)
+    if len(labels) == 2 and not repeated:
+        return contract(arrays[0], labels[0], arrays[1], labels[1], out, precision, dtype, multiply)
     live = [_diagonals(x, k) for x, k in zip(arrays, labels, strict=True)]
     for step in path:
         chosen = [live.pop(i) for i in sorted(step, reverse=True)]
@@ -243,8 +255,8 @@ def _einsum(arrays: list[Any], plan: Any, precision: Any, preferred_element_type
         if not live:
             return contract(x, kx, y, ky, out, precision, dtype, multiply)
         needed = {k for _, kept in live for k in kept}.union(out)
-        keep = [k for k in _merged(kx, ky) if k in needed]
-        live.append((contract(x, kx, y, ky, keep, precision, dtype, multiply), tuple(keep)))
+        keep = tuple([k for k in _merged(kx, ky) if k in needed])
+        live.append((contract(x, kx, y, ky, keep, precision, dtype, multiply), keep))
     ((x, kept),) = live
     gone = [i for i, k in enumerate(kept) if k not in out]
     x, kept = sum_axes(x, gone), tuple([k for k in kept if k in out])

@@ -19,7 +19,12 @@ from jax.lax._precision import canonical_precision
 from jax.numpy import _calls as calls
 from jax.numpy._contraction import contract
 from jax.numpy._promotion import (
-    broadcast_shapes, broadcast_to, check_arraylike, check_rank_promotion, promote_dtypes, refuse_out,
+    broadcast_shapes,
+    broadcast_to,
+    check_arraylike,
+    check_rank_promotion,
+    promote_dtypes,
+    refuse_out,
 )
 from jax.numpy._ufuncs_floating import conjugate
 
@@ -34,6 +39,14 @@ def requested(name: str, dtype: Any) -> Any:
 
 def operands(name: str, *args: Any) -> tuple[list[Any], Any]:
     """The operands in one dtype, and that dtype."""
+    dtype = None
+    for x in args:
+        aval = getattr(x, "aval", None)
+        if aval is None or (dtype is not None and aval.dtype is not dtype):
+            break
+        dtype = aval.dtype
+    else:
+        return list(args), dtype
     check_arraylike(name, *args)
     args = tuple(promote_dtypes(*args))
     return list(args), typeof(args[0]).dtype
@@ -130,9 +143,9 @@ def batched_product(name: str, a: Any, b: Any, contracting: tuple[int, int], bat
         raise ValueError(f"{name}: cannot multiply operands of shapes {s} and {t}: their leading axes {s[:batch[0]]} and "
                          f"{t[:batch[1]]} do not broadcast")
     # Leading axes are numbered from the last one; "a" and "b" are the axes that an operand has for itself.
-    labels = [["k" if d == axis else n - 1 - d if d < n else own for d in range(len(shape))]
+    labels = [tuple(["k" if d == axis else n - 1 - d if d < n else own for d in range(len(shape))])
               for shape, axis, n, own in zip((s, t), contracting, batch, "ab", strict=True)]
-    out = [*range(lead - 1, -1, -1), *[k for k in "ab" if k in labels[0] or k in labels[1]]]
+    out = (*range(lead - 1, -1, -1), *[k for k in "ab" if k in labels[0] or k in labels[1]])
     return contract(a, labels[0], b, labels[1], out, precision, dtype)
 
 
