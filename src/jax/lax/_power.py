@@ -61,7 +61,7 @@ def integer_pow(x: Any, y: int) -> Any:
       TypeError: for booleans, and for a negative power of integers.
     """
     if y < 0 and category(typeof(x).dtype) in INTEGERS:
-        raise TypeError(f"integer_pow: integers have no negative powers, got {typeof(x).str_short()} and y={y}. "
+        raise TypeError(f"integer_pow: integers have no negative powers, got {typeof(x).str_short(False)} and y={y}. "
                         "Convert the operand to a floating dtype first.")
     return integer_pow_p.bind(x, y=y)
 
