@@ -647,6 +647,13 @@ from jax.lax._reduce_general import (
 from jax.lax._reduce_general import (
     reduce_p as reduce_p,
 )
+from jax.lax._rng import (
+    RandomAlgorithm as RandomAlgorithm,
+    rng_bit_generator as rng_bit_generator,
+    rng_bit_generator_p as rng_bit_generator_p,
+    rng_uniform as rng_uniform,
+    rng_uniform_p as rng_uniform_p,
+)
 from jax.lax._rounding import (
     RoundingMethod as RoundingMethod,
 )

@@ -320,7 +320,7 @@ approx_top_k_p = Primitive("approx_top_k", multiple_results=True)
 
 
 def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Any, Any]:
+                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> list[Any]:
     """The ``k`` largest elements along an axis and their indices (int32), found exactly.
 
     The arguments that govern an approximation are accepted; the exact answer satisfies them all.
@@ -343,18 +343,18 @@ def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, recall_tar
 
 
 def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Any, Any]:
+                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> list[Any]:
     """The ``k`` smallest elements along an axis and their indices; as :func:`approx_max_k` otherwise."""
     return _approx(operand, k, reduction_dimension, recall_target, False, reduction_input_size_override,
                    aggregate_to_topk)
 
 
-def _approx(operand: Any, k: int, dimension: int, recall: float, is_max: bool, size: int, aggregate: bool) -> Any:
+def _approx(operand: Any, k: int, dimension: int, recall: float, is_max: bool, size: int, aggregate: bool) -> list[Any]:
     name = f"approx_{'max' if is_max else 'min'}_k"
     dimension = dims.canonical_axis(dimension, len(typeof(operand).shape), name, "reduction_dimension")
-    return tuple(approx_top_k_p.bind(
+    return approx_top_k_p.bind(
         operand, k=dims.canonical_dim(k, f"{name}: k"), reduction_dimension=dimension, recall_target=float(recall),
-        is_max_k=is_max, reduction_input_size_override=size, aggregate_to_topk=bool(aggregate)))
+        is_max_k=is_max, reduction_input_size_override=size, aggregate_to_topk=bool(aggregate))
 
 
 def _approx_abstract(x: Any, *, k: Any, reduction_dimension: int, recall_target: float, is_max_k: bool,
