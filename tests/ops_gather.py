@@ -72,7 +72,7 @@ def _scatter(name, key, mode, dtypes=FEW, grad=(0, 2), unique=False, order=2):
     return Op(f"{name}-{key}-{mode}" + "-unique" * unique, fn,
               (number(shape=shape), indices, number(shape=update_shape)), dtypes,
               lambda x, i, u: gather_model.scatter(x, i, u, numbers, COMBINE[name], clip=mode == "clip"),
-              grad=grad, order=order)
+              grad=grad, order=order, vmap=unique or (mode == "clip" and key != "empty"))
 
 
 SCATTER = [

@@ -92,7 +92,8 @@ def _broadcast_abstract(x: Any, *dynamic: Any, shape: Any, broadcast_dimensions:
         raise TypeError(f"broadcast_in_dim: an operand of shape {x.shape} needs {len(x.shape)} broadcast_dimensions, "
                         f"got {dims}")
     if any(b <= a for a, b in zip(dims, dims[1:], strict=False)) or any(not 0 <= d < len(shape) for d in dims):
-        raise TypeError(f"broadcast_in_dim: broadcast_dimensions must increase and lie in [0, {len(shape)}), got {dims}")
+        raise TypeError(f"broadcast_in_dim: broadcast_dimensions must increase and lie in [0, {len(shape)}), "
+                        f"got {dims}")
     for i, d in enumerate(dims):
         if x.shape[i] != shape[d] and not (type(x.shape[i]) is int and x.shape[i] == 1):
             raise TypeError(f"broadcast_in_dim: the operand of shape {x.shape} cannot be broadcast to {shape} with "

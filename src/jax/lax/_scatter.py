@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jax._base.caching import cache
+from jax._base.caching import cache, weak_cache
 from jax._ground.structural import broadcast_to_axis, full, instantiate_zeros, move_axis, zeros_of
 from jax._language import rules
 from jax._language.avals import ShapedArray, typeof
@@ -131,6 +131,17 @@ def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any]
     :func:`scatter`, whose other arguments and errors this function shares. It has no derivatives.
     """
     dtype = typeof(operand).dtype
+    jaxpr, consts = _applied(func, dtype)
+    updates = full(canonicalize_shape(update_shape, "scatter_apply: update_shape"), 0, dtype)
+    return scatter_p.bind(
+        operand, scatter_indices, updates, dimension_numbers=dimension_numbers, indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices, mode=GatherScatterMode.from_any(mode), update_jaxpr=jaxpr,
+        update_consts=consts)
+
+
+@weak_cache
+def _applied(func: Callable[[Any], Any], dtype: Any) -> tuple[Jaxpr, _Consts]:
+    """``func`` as an update function, which ignores the update."""
     jaxpr, consts = trace_to_jaxpr(lambda x, _: [func(x)], [ShapedArray((), dtype)] * 2)
     if any([isinstance(c, Tracer) for c in consts]):
         raise NotImplementedError("scatter_apply: func closes over a traced value; gather the slices, apply the "
@@ -138,11 +149,7 @@ def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any]
     if jaxpr.out_avals[0].shape or jaxpr.out_avals[0].dtype != dtype:
         raise TypeError(f"scatter_apply: func must map a scalar of dtype {dtype} to one, and it returned "
                         f"{jaxpr.out_avals[0].str_short()}")
-    updates = full(canonicalize_shape(update_shape, "scatter_apply: update_shape"), 0, dtype)
-    return scatter_p.bind(
-        operand, scatter_indices, updates, dimension_numbers=dimension_numbers, indices_are_sorted=indices_are_sorted,
-        unique_indices=unique_indices, mode=GatherScatterMode.from_any(mode), update_jaxpr=jaxpr,
-        update_consts=_Consts(consts))
+    return jaxpr, _Consts(consts)
 
 
 class _Consts(tuple[Any, ...]):
