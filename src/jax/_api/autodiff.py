@@ -20,7 +20,7 @@ from jax._api.common import (
 )
 from jax._base import source as source_info
 from jax._base.source import api_boundary
-from jax._ground.structural import instantiate_zeros
+from jax._ground.structural import instantiate_zeros, scalar
 from jax._language.avals import ShapedArray, typeof
 from jax._language.jaxpr import ClosedJaxpr, eval_jaxpr
 from jax._language.staging import trace_to_jaxpr
@@ -94,7 +94,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
         info = debug_info(fun, tree, "grad")
         outs, lin = linearize_flat(flat, leaves, info, [_differentiable(x) for x in leaves])
         _check_grad_output(outs, flat.out_tree, holomorphic, fun)
-        seed = np.ones((), typeof(outs[0]).dtype)
+        seed = scalar(1, typeof(outs[0]).dtype)
         gradients = _pull_back(lin, [seed, *(Zero(a) for a in lin.out_avals[1:])], leaves)
         del target
         result = tree_unflatten(tree, gradients)[0]

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
+from jax._base.caching import register_cache
 from jax._language import rules
 from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
+from jax._language.trace import current_trace
 from jax._language.zeros import UndefinedPrimal, Zero, is_undefined_primal
 from jax._lowering import hlo
 from jax._lowering.rules import register_elementwise, register_lowering
+from jax._runtime.backend import default_device, on_clear
+from jax._runtime.transfer import to_device
 from jax.dtypes import ExtendedDType
 
 # --- add_any: the sum of two tangents -------------------------------------------------------------------------------
@@ -70,8 +74,25 @@ def zeros_of(aval: Any) -> Any:
 
 def full(shape: tuple[int, ...], value: Any, dtype: Any) -> Any:
     """An array of ``value``: one broadcast of a scalar constant."""
-    scalar = np.array(value, dtype)
-    return broadcast_in_dim_p.bind(scalar, shape=tuple(shape), broadcast_dimensions=(), sharding=None)
+    return broadcast_in_dim_p.bind(scalar(value, dtype), shape=tuple(shape), broadcast_dimensions=(), sharding=None)
+
+
+_device_scalars: dict[Any, Any] = {}
+register_cache(_device_scalars.clear, name="jax._ground.structural.device_scalars")
+on_clear(_device_scalars.clear)
+
+
+def scalar(value: Any, dtype: Any) -> Any:
+    """A strongly typed constant: a NumPy scalar for programs, a device array that is made once for eager operations."""
+    if current_trace.get().staged:
+        return np.array(value, dtype)
+    key = (value, dtype, str(value), default_device())
+    found = _device_scalars.get(key)
+    if found is None:
+        if len(_device_scalars) > 256:
+            _device_scalars.clear()
+        found = _device_scalars[key] = to_device(np.array(value, dtype))
+    return found
 
 
 # --- broadcast_in_dim -----------------------------------------------------------------------------------------------
@@ -125,10 +146,12 @@ def _broadcast_transpose(ct: Any, x: Any, *dynamic: Any, shape: Any, broadcast_d
 
 def _broadcast_batch(args: Any, dims: Any, *, shape: Any, broadcast_dimensions: Any, sharding: Any) -> Any:
     (x, *_), (d, *_) = args, dims
-    x = move_axis(x, d, 0)
-    size = typeof(x).shape[0]
-    out_dims = (0, *(i + 1 for i in broadcast_dimensions))
-    return broadcast_in_dim_p.bind(x, shape=(size, *shape), broadcast_dimensions=out_dims, sharding=None), 0
+    size = typeof(x).shape[d]
+    # The mapped axis stays between its neighbours, so that nothing has to be transposed.
+    at = broadcast_dimensions[d - 1] + 1 if d else 0
+    dims = (*broadcast_dimensions[:d], at, *(i + 1 for i in broadcast_dimensions[d:]))
+    return broadcast_in_dim_p.bind(x, shape=(*shape[:at], size, *shape[at:]), broadcast_dimensions=dims,
+                                   sharding=None), at
 
 
 broadcast_in_dim_p.def_abstract_eval(_broadcast_abstract)
