@@ -6,9 +6,10 @@ cipher of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011)
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +27,22 @@ _PARITY = np.uint32(0x1BD11BDA)
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
-class PRNGImpl(NamedTuple):
-    """A generator: the shape of its keys and its functions on raw keys (one key each; they are mapped over arrays)."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class PRNGImpl:
+    """A generator: the shape of its keys and its functions on raw keys (one key each; they are mapped over arrays).
+
+    Generators compare by identity, which keeps the caches that have one in their keys fast.
+
+    Attributes:
+      key_shape: shape of one raw key.
+      seed: the key of an integer.
+      split: ``(key, shape) -> keys``.
+      random_bits: ``(key, bit_width, shape) -> bits``.
+      fold_in: ``(key, uint32) -> key``.
+      name: how users ask for it.
+      tag: how printed programs show it.
+      seed_words: the key of a known seed, given as its two 32-bit words, without a device.
+    """
 
     key_shape: tuple[int, ...]
     seed: Callable[[Any], Any]
@@ -36,15 +51,20 @@ class PRNGImpl(NamedTuple):
     fold_in: Callable[[Any, Any], Any]
     name: str
     tag: str
+    seed_words: Callable[[int, int], np.ndarray] | None = None
 
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PRNGImpl) and self.name == other.name and self.tag == other.tag
+    def __str__(self) -> str:
+        return self.tag
 
     def __repr__(self) -> str:
-        return f"PRNGImpl({self.name})"
+        return f"PRNGImpl({self.name!r})"
+
+    def __reduce__(self) -> Any:
+        return _by_name, (self.name,)
+
+
+def _by_name(name: str) -> PRNGImpl:
+    return implementations[name]
 
 
 # --- the block cipher -----------------------------------------------------------------------------------------------
@@ -205,7 +225,8 @@ def _threefry_bits_sequential(key: Any, bit_width: int, shape: tuple[int, ...]) 
     return lax.reshape(block, shape)
 
 
-threefry = PRNGImpl((2,), threefry_seed, threefry_split, threefry_random_bits, threefry_fold_in, "threefry2x32", "fry")
+threefry = PRNGImpl((2,), threefry_seed, threefry_split, threefry_random_bits, threefry_fold_in, "threefry2x32", "fry",
+                    lambda high, low: np.array([high, low], np.uint32))
 
 
 # --- XLA's generator ------------------------------------------------------------------------------------------------
@@ -213,6 +234,10 @@ threefry = PRNGImpl((2,), threefry_seed, threefry_split, threefry_random_bits, t
 def _rbg_seed(seed: Any) -> Any:
     half = threefry_seed(seed)
     return lax.concatenate([half, half], 0)
+
+
+def _rbg_seed_words(high: int, low: int) -> np.ndarray:
+    return np.array([high, low, high, low], np.uint32)
 
 
 def _mapped(fun: Callable[..., Any], x: Any) -> Any:
@@ -248,8 +273,9 @@ def _unsafe_fold_in(key: Any, data: Any) -> Any:
     return lax.bitwise_xor(key, lax.index_in_dim(random, 9, 0, keepdims=False))
 
 
-rbg = PRNGImpl((4,), _rbg_seed, _rbg_split, _rbg_bits, _rbg_fold_in, "rbg", "rbg")
-unsafe_rbg = PRNGImpl((4,), _rbg_seed, _unsafe_split, _rbg_bits, _unsafe_fold_in, "unsafe_rbg", "urbg")
+rbg = PRNGImpl((4,), _rbg_seed, _rbg_split, _rbg_bits, _rbg_fold_in, "rbg", "rbg", _rbg_seed_words)
+unsafe_rbg = PRNGImpl((4,), _rbg_seed, _unsafe_split, _rbg_bits, _unsafe_fold_in, "unsafe_rbg", "urbg",
+                      _rbg_seed_words)
 
 implementations: dict[str, PRNGImpl] = {impl.name: impl for impl in (threefry, rbg, unsafe_rbg)}
 

@@ -1,0 +1,132 @@
+"""How samplers are called, and what they check of their arguments.
+
+A sampler is written as a function of one typed key and arrays. Inside of programs it leaves its operations there; on
+concrete values it is one compiled call on the raw words of the key.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jax import dtypes, lax
+from jax._api.jit import jit
+from jax._language.avals import typeof
+from jax._language.trace import current_trace
+from jax.lax._creation import as_shape
+from jax.numpy._promotion import as_dtype
+from jax.random._arrays import KeyArray, random_unwrap, random_wrap
+from jax.random._keys import typed_key
+
+_get_trace = current_trace.get
+
+
+def sampler(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for ``fun(key, *arrays, **settings)``; settings are hashable and given by keyword."""
+    name = fun.__name__.lstrip("_")
+
+    def on_words(raw: Any, *args: Any, impl: Any, settings: tuple[tuple[str, Any], ...]) -> Any:
+        return fun(random_wrap(raw, impl), *args, **dict(settings))
+
+    on_words.__name__ = on_words.__qualname__ = name
+    compiled = jit(on_words, static_argnames=("impl", "settings"))
+
+    @functools.wraps(fun)
+    def call(key: Any, *args: Any, **settings: Any) -> Any:
+        staged = _get_trace().staged
+        if type(key) is not KeyArray or key.aval.shape:
+            key, _ = typed_key(key, name)
+            if not staged and type(key) is not KeyArray:
+                return compiled(random_unwrap(key), *args, impl=key.dtype._impl, settings=(*settings.items(),))
+        if staged:
+            return fun(key, *args, **settings)
+        return compiled(key._base_array, *args, impl=key._impl, settings=(*settings.items(),))
+
+    return call
+
+
+# --- shapes ---------------------------------------------------------------------------------------------------------
+
+def as_sizes(shape: Any) -> tuple[Any, ...]:
+    """A shape argument: a sequence of sizes, or one size."""
+    if type(shape) is tuple:
+        for d in shape:
+            if type(d) is not int or d < 0:
+                return as_shape(shape)
+        return shape
+    return as_shape((shape,) if hasattr(shape, "__index__") and not isinstance(shape, (list, tuple)) else shape)
+
+
+def refuse_sharding(api: str, out_sharding: Any) -> None:
+    if out_sharding is not None:
+        raise NotImplementedError(f"jax.random.{api}: out_sharding is not supported yet; leave it out and move the "
+                                  f"result with jax.device_put, got {out_sharding!r}")
+
+
+def result_shape(api: str, shape: Any, **params: Any) -> tuple[Any, ...]:
+    """The shape of samples: as asked for, or what the parameters broadcast to.
+
+    Raises:
+      ValueError: the parameters do not broadcast to the shape asked for.
+    """
+    shapes = [typeof(x).shape for x in params.values()]
+    wanted = as_sizes(shape) if shape is not None else None
+    try:
+        out = np.broadcast_shapes(*shapes) if len(shapes) > 1 else shapes[0]
+        if wanted is None:
+            return tuple(out)
+        if not out or np.broadcast_shapes(out, wanted) == wanted:
+            return wanted
+    except ValueError:
+        pass
+    given = ", ".join(f"{name} {s}" for name, s in zip(params, shapes, strict=True))
+    goal = "each other" if wanted is None else f"shape={wanted}"
+    raise ValueError(f"jax.random.{api}: the shapes of parameters ({given}) do not broadcast to {goal}")
+
+
+def spread(x: Any, shape: tuple[Any, ...]) -> Any:
+    """``x`` broadcast to ``shape``."""
+    own = typeof(x).shape
+    if own == shape:
+        return x
+    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(own), len(shape))))
+
+
+def operand(x: Any, dtype: Any, shape: tuple[Any, ...]) -> Any:
+    """A parameter in ``dtype``, ready for element-wise operations with samples of ``shape``: 0-d, or of its rank."""
+    x = as_dtype(x, dtype, False)
+    own = typeof(x).shape
+    if not own or len(own) == len(shape):
+        return x
+    return lax.broadcast_in_dim(x, (1,) * (len(shape) - len(own)) + own, tuple(range(len(shape) - len(own), len(shape))))
+
+
+# --- dtypes ---------------------------------------------------------------------------------------------------------
+
+def float_dtype(api: str, dtype: Any) -> Any:
+    """A dtype argument that must be a float's; by default the default float.
+
+    Raises:
+      ValueError: it is not.
+    """
+    return _dtype_of(api, dtype, float, np.floating, "a float dtype")
+
+
+def inexact_dtype(api: str, dtype: Any) -> Any:
+    return _dtype_of(api, dtype, float, np.inexact, "a float or complex dtype")
+
+
+def integer_dtype(api: str, dtype: Any) -> Any:
+    return _dtype_of(api, dtype, int, np.integer, "an integer dtype")
+
+
+def _dtype_of(api: str, dtype: Any, default: type, kind: Any, accepted: str) -> Any:
+    if dtype is None:
+        return dtypes.scalar_dtype(default)
+    found = dtypes.requested_dtype(dtype, api)
+    if not dtypes.issubdtype(found, kind):
+        raise ValueError(f"jax.random.{api}: dtype must be {accepted}, got {found}")
+    return found
