@@ -347,7 +347,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     if counts.size == 1:
         return _repeat_evenly(a, axis=axis, count=int(counts.reshape(())))
     places = np.repeat(np.arange(n, dtype=np.int32), counts)
-    return lax.gather(a, places[:, None], _rows_of(len(shape_of(a)), axis), _row_shape(shape_of(a), axis),
+    return lax.gather(a, asarray(places[:, None]), _rows_of(len(shape_of(a)), axis), _row_shape(shape_of(a), axis),
                       indices_are_sorted=True, mode="promise_in_bounds")
 
 

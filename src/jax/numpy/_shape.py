@@ -14,7 +14,7 @@ from jax._language import dims
 from jax._language.avals import typeof
 from jax._language.dims import canonical_axes, canonical_axis, canonical_dim, canonicalize_shape
 from jax._language.trace import Tracer
-from jax.lax._shape import copy_p, reshape_p
+from jax.lax._shape import copy_p
 from jax.numpy._creation import array, asarray
 from jax.numpy._promotion import as_dtype, broadcast_args, check_arraylike, promote_dtypes, shape_of, unwrap
 from jax.numpy._promotion import broadcast_to as spread
