@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
+from jax._api.placement import device_put
 from jax._ground.families import NUMERIC, check_category, constant
 from jax._ground.structural import broadcast_in_dim_p, convert_element_type_p
 from jax._language import rules
@@ -65,12 +66,18 @@ def _scalar(value: Any, aval: Any, dtype: Any, weak: bool) -> Any:
 
 
 def _broadcast(scalar: Any, shape: tuple[Any, ...], sharding: Any) -> Any:
-    if not shape and isinstance(scalar, (np.ndarray, np.generic, int, float, complex)):
+    if shape:
+        out = broadcast_in_dim_p.bind(scalar, shape=shape, broadcast_dimensions=(), sharding=None)
+    elif isinstance(scalar, (np.ndarray, np.generic, int, float, complex)):
         aval = typeof(scalar)
-        return convert_element_type_p.bind(scalar, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=sharding)
-    if not shape:
-        return scalar
-    return broadcast_in_dim_p.bind(scalar, shape=shape, broadcast_dimensions=(), sharding=sharding)
+        out = convert_element_type_p.bind(scalar, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=None)
+    else:
+        out = scalar
+    return _placed(out, sharding)
+
+
+def _placed(x: Any, sharding: Any) -> Any:
+    return x if sharding is None else device_put(x, sharding)
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Any:
@@ -159,7 +166,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
     dimension = operator.index(dimension)
     if not 0 <= dimension < len(shape):
         raise ValueError(f"iota: the dimension must be one of the {len(shape)} of shape {shape}, got {dimension}")
-    return iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=out_sharding)
+    return _placed(iota_p.bind(dtype=dtype, shape=shape, dimension=dimension, sharding=None), out_sharding)
 
 
 def _iota_abstract(*sizes: Any, dtype: Any, shape: Any, dimension: int, sharding: Any) -> Any:
