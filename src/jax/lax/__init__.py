@@ -1,5 +1,8 @@
 """``jax.lax``: the operations that programs are made of, with XLA's semantics. An index; one line for each name."""
 
+import importlib as _importlib
+from typing import Any as _Any
+
 from jax._ground.structural import broadcast_in_dim_p as broadcast_in_dim_p
 from jax._ground.structural import convert_element_type_p as convert_element_type_p
 from jax._ground.structural import reduce_sum_p as reduce_sum_p
@@ -442,6 +445,15 @@ from jax.lax._exponential import (
 )
 from jax.lax._exponential import (
     logistic_p as logistic_p,
+)
+from jax.lax._fft import (
+    FftType as FftType,
+)
+from jax.lax._fft import (
+    fft as fft,
+)
+from jax.lax._fft import (
+    fft_p as fft_p,
 )
 from jax.lax._gather import (
     GatherDimensionNumbers as GatherDimensionNumbers,
@@ -1019,3 +1031,9 @@ from jax.lax._window_select import (
 from jax.lax._windows import (
     padtype_to_pads as padtype_to_pads,
 )
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "linalg":  # few programs factor matrices
+        return _importlib.import_module("jax.lax.linalg")
+    raise AttributeError(f"module 'jax.lax' has no attribute {name!r}")
