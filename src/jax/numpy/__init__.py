@@ -6,6 +6,20 @@ arrays: nothing is changed in place.
 
 from jax._base._jaxlib import Array
 from jax.numpy._array_methods import astype as astype
+from jax.numpy._attributes import array_repr as array_repr
+from jax.numpy._attributes import array_str as array_str
+from jax.numpy._attributes import get_printoptions as get_printoptions
+from jax.numpy._attributes import iterable as iterable
+from jax.numpy._attributes import load as load
+from jax.numpy._attributes import ndim as ndim
+from jax.numpy._attributes import printoptions as printoptions
+from jax.numpy._attributes import save as save
+from jax.numpy._attributes import savez as savez
+from jax.numpy._attributes import set_printoptions as set_printoptions
+from jax.numpy._attributes import shape as shape
+from jax.numpy._attributes import size as size
+from jax.numpy._bits import packbits as packbits
+from jax.numpy._bits import unpackbits as unpackbits
 from jax.numpy._creation import arange as arange
 from jax.numpy._creation import array as array
 from jax.numpy._creation import asarray as asarray
@@ -31,6 +45,10 @@ from jax.numpy._cumulative import nancumprod as nancumprod
 from jax.numpy._cumulative import nancumsum as nancumsum
 from jax.numpy._einsum import einsum as einsum
 from jax.numpy._einsum import einsum_path as einsum_path
+from jax.numpy._histograms import histogram as histogram
+from jax.numpy._histograms import histogram2d as histogram2d
+from jax.numpy._histograms import histogram_bin_edges as histogram_bin_edges
+from jax.numpy._histograms import histogramdd as histogramdd
 from jax.numpy._indexing import ix_ as ix_
 from jax.numpy._indexing import put as put
 from jax.numpy._indexing import put_along_axis as put_along_axis
@@ -38,6 +56,10 @@ from jax.numpy._indexing import ravel_multi_index as ravel_multi_index
 from jax.numpy._indexing import take as take
 from jax.numpy._indexing import take_along_axis as take_along_axis
 from jax.numpy._indexing import unravel_index as unravel_index
+from jax.numpy._insertion import delete as delete
+from jax.numpy._insertion import insert as insert
+from jax.numpy._insertion import resize as resize
+from jax.numpy._insertion import trim_zeros as trim_zeros
 from jax.numpy._joining import append as append
 from jax.numpy._joining import array_split as array_split
 from jax.numpy._joining import block as block
@@ -79,6 +101,7 @@ from jax.numpy._nan_reductions import nanprod as nanprod
 from jax.numpy._nan_reductions import nanstd as nanstd
 from jax.numpy._nan_reductions import nansum as nansum
 from jax.numpy._nan_reductions import nanvar as nanvar
+from jax.numpy._pad import pad as pad
 from jax.numpy._positions import argmax as argmax
 from jax.numpy._positions import argmin as argmin
 from jax.numpy._positions import nanargmax as nanargmax
@@ -193,6 +216,10 @@ from jax.numpy._scalar_types import uint4 as uint4
 from jax.numpy._scalar_types import uint64 as uint64
 from jax.numpy._scalar_types import uint8 as uint8
 from jax.numpy._scalar_types import unsignedinteger as unsignedinteger
+from jax.numpy._search import bincount as bincount
+from jax.numpy._search import digitize as digitize
+from jax.numpy._search import interp as interp
+from jax.numpy._search import searchsorted as searchsorted
 from jax.numpy._selection import apply_along_axis as apply_along_axis
 from jax.numpy._selection import apply_over_axes as apply_over_axes
 from jax.numpy._selection import argwhere as argwhere
@@ -205,6 +232,16 @@ from jax.numpy._selection import piecewise as piecewise
 from jax.numpy._selection import place as place
 from jax.numpy._selection import select as select
 from jax.numpy._selection import where as where
+from jax.numpy._sets import intersect1d as intersect1d
+from jax.numpy._sets import isin as isin
+from jax.numpy._sets import setdiff1d as setdiff1d
+from jax.numpy._sets import setxor1d as setxor1d
+from jax.numpy._sets import union1d as union1d
+from jax.numpy._sets import unique as unique
+from jax.numpy._sets import unique_all as unique_all
+from jax.numpy._sets import unique_counts as unique_counts
+from jax.numpy._sets import unique_inverse as unique_inverse
+from jax.numpy._sets import unique_values as unique_values
 from jax.numpy._shape import atleast_1d as atleast_1d
 from jax.numpy._shape import atleast_2d as atleast_2d
 from jax.numpy._shape import atleast_3d as atleast_3d
