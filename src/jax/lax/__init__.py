@@ -3,16 +3,20 @@
 import importlib as _importlib
 from typing import Any as _Any
 
-from jax._ground.structural import broadcast_in_dim_p as broadcast_in_dim_p
-from jax._ground.structural import convert_element_type_p as convert_element_type_p
-from jax._ground.structural import reduce_sum_p as reduce_sum_p
-from jax._ground.structural import transpose_p as transpose_p
-from jax.lax._accuracy import (
-    AccuracyMode as AccuracyMode,
+from jax._ground.structural import (
+    broadcast_in_dim_p as broadcast_in_dim_p,
 )
-from jax.lax._accuracy import (
-    Tolerance as Tolerance,
+from jax._ground.structural import (
+    convert_element_type_p as convert_element_type_p,
 )
+from jax._ground.structural import (
+    reduce_sum_p as reduce_sum_p,
+)
+from jax._ground.structural import (
+    transpose_p as transpose_p,
+)
+from jax.lax._accuracy import AccuracyMode as AccuracyMode
+from jax.lax._accuracy import Tolerance as Tolerance
 from jax.lax._arithmetic import (
     add as add,
 )
@@ -273,24 +277,42 @@ from jax.lax._cond import (
     switch as switch,
 )
 from jax.lax._cond_transforms import cond_p as cond_p
-from jax.lax._conv import (
-    conv_general_dilated as conv_general_dilated,
-    conv_general_dilated_p as conv_general_dilated_p,
-)
+from jax.lax._conv import conv_general_dilated as conv_general_dilated
+from jax.lax._conv import conv_general_dilated_p as conv_general_dilated_p
 from jax.lax._conv_dims import (
     ConvDimensionNumbers as ConvDimensionNumbers,
+)
+from jax.lax._conv_dims import (
     ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+)
+from jax.lax._conv_dims import (
     conv_dimension_numbers as conv_dimension_numbers,
+)
+from jax.lax._conv_dims import (
     conv_general_permutations as conv_general_permutations,
+)
+from jax.lax._conv_dims import (
     conv_general_shape_tuple as conv_general_shape_tuple,
+)
+from jax.lax._conv_dims import (
     conv_shape_tuple as conv_shape_tuple,
+)
+from jax.lax._conv_dims import (
     conv_transpose_shape_tuple as conv_transpose_shape_tuple,
 )
 from jax.lax._conv_variants import (
     conv as conv,
+)
+from jax.lax._conv_variants import (
     conv_general_dilated_local as conv_general_dilated_local,
+)
+from jax.lax._conv_variants import (
     conv_general_dilated_patches as conv_general_dilated_patches,
+)
+from jax.lax._conv_variants import (
     conv_transpose as conv_transpose,
+)
+from jax.lax._conv_variants import (
     conv_with_general_padding as conv_with_general_padding,
 )
 from jax.lax._conversion import (
@@ -467,12 +489,8 @@ from jax.lax._gather import (
 from jax.lax._gather import (
     gather_p as gather_p,
 )
-from jax.lax._incomplete_beta import (
-    betainc as betainc,
-)
-from jax.lax._incomplete_beta import (
-    regularized_incomplete_beta_p as regularized_incomplete_beta_p,
-)
+from jax.lax._incomplete_beta import betainc as betainc
+from jax.lax._incomplete_beta import regularized_incomplete_beta_p as regularized_incomplete_beta_p
 from jax.lax._incomplete_gamma import (
     igamma as igamma,
 )
@@ -653,17 +671,21 @@ from jax.lax._reduce import (
 from jax.lax._reduce import (
     reduce_xor_p as reduce_xor_p,
 )
-from jax.lax._reduce_general import (
-    reduce as reduce,
-)
-from jax.lax._reduce_general import (
-    reduce_p as reduce_p,
-)
+from jax.lax._reduce_general import reduce as reduce
+from jax.lax._reduce_general import reduce_p as reduce_p
 from jax.lax._rng import (
     RandomAlgorithm as RandomAlgorithm,
+)
+from jax.lax._rng import (
     rng_bit_generator as rng_bit_generator,
+)
+from jax.lax._rng import (
     rng_bit_generator_p as rng_bit_generator_p,
+)
+from jax.lax._rng import (
     rng_uniform as rng_uniform,
+)
+from jax.lax._rng import (
     rng_uniform_p as rng_uniform_p,
 )
 from jax.lax._rounding import (
@@ -699,12 +721,8 @@ from jax.lax._rounding import (
 from jax.lax._rounding import (
     round_p as round_p,
 )
-from jax.lax._scan import (
-    map as map,
-)
-from jax.lax._scan import (
-    scan as scan,
-)
+from jax.lax._scan import map as map
+from jax.lax._scan import scan as scan
 from jax.lax._scan_transforms import scan_p as scan_p
 from jax.lax._scatter import (
     ScatterDimensionNumbers as ScatterDimensionNumbers,
@@ -913,12 +931,8 @@ from jax.lax._special import (
 from jax.lax._special import (
     zeta_p as zeta_p,
 )
-from jax.lax._stop_gradient import (
-    stop_gradient as stop_gradient,
-)
-from jax.lax._stop_gradient import (
-    stop_gradient_p as stop_gradient_p,
-)
+from jax.lax._stop_gradient import stop_gradient as stop_gradient
+from jax.lax._stop_gradient import stop_gradient_p as stop_gradient_p
 from jax.lax._trigonometric import (
     acos as acos,
 )
@@ -997,12 +1011,8 @@ from jax.lax._trigonometric import (
 from jax.lax._trigonometric import (
     tanh_p as tanh_p,
 )
-from jax.lax._while import (
-    fori_loop as fori_loop,
-)
-from jax.lax._while import (
-    while_loop as while_loop,
-)
+from jax.lax._while import fori_loop as fori_loop
+from jax.lax._while import while_loop as while_loop
 from jax.lax._while_transforms import while_p as while_p
 from jax.lax._window import (
     reduce_window as reduce_window,
@@ -1028,9 +1038,7 @@ from jax.lax._window_select import (
 from jax.lax._window_select import (
     select_and_scatter_add_p as select_and_scatter_add_p,
 )
-from jax.lax._windows import (
-    padtype_to_pads as padtype_to_pads,
-)
+from jax.lax._windows import padtype_to_pads as padtype_to_pads
 
 
 def __getattr__(name: str) -> _Any:
