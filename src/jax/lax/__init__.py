@@ -1,1044 +1,137 @@
+# ruff: noqa: F401, I001
 """``jax.lax``: the operations that programs are made of, with XLA's semantics. An index; one line for each name."""
 
 import importlib as _importlib
 from typing import Any as _Any
 
 from jax._ground.structural import (
-    broadcast_in_dim_p as broadcast_in_dim_p,
+    broadcast_in_dim_p, convert_element_type_p, reduce_sum_p, transpose_p,
 )
-from jax._ground.structural import (
-    convert_element_type_p as convert_element_type_p,
-)
-from jax._ground.structural import (
-    reduce_sum_p as reduce_sum_p,
-)
-from jax._ground.structural import (
-    transpose_p as transpose_p,
-)
-from jax.lax._accuracy import AccuracyMode as AccuracyMode
-from jax.lax._accuracy import Tolerance as Tolerance
+from jax.lax._accuracy import AccuracyMode, Tolerance
 from jax.lax._arithmetic import (
-    add as add,
+    add, add_p, div, div_p, mul, mul_p, mulhi, mulhi_p, neg, neg_p, one_minus_square, one_minus_square_p, rem, rem_p,
+    square, square_p, sub, sub_p,
 )
-from jax.lax._arithmetic import (
-    add_p as add_p,
-)
-from jax.lax._arithmetic import (
-    div as div,
-)
-from jax.lax._arithmetic import (
-    div_p as div_p,
-)
-from jax.lax._arithmetic import (
-    mul as mul,
-)
-from jax.lax._arithmetic import (
-    mul_p as mul_p,
-)
-from jax.lax._arithmetic import (
-    mulhi as mulhi,
-)
-from jax.lax._arithmetic import (
-    mulhi_p as mulhi_p,
-)
-from jax.lax._arithmetic import (
-    neg as neg,
-)
-from jax.lax._arithmetic import (
-    neg_p as neg_p,
-)
-from jax.lax._arithmetic import (
-    one_minus_square as one_minus_square,
-)
-from jax.lax._arithmetic import (
-    one_minus_square_p as one_minus_square_p,
-)
-from jax.lax._arithmetic import (
-    rem as rem,
-)
-from jax.lax._arithmetic import (
-    rem_p as rem_p,
-)
-from jax.lax._arithmetic import (
-    square as square,
-)
-from jax.lax._arithmetic import (
-    square_p as square_p,
-)
-from jax.lax._arithmetic import (
-    sub as sub,
-)
-from jax.lax._arithmetic import (
-    sub_p as sub_p,
-)
-from jax.lax._associative_scan import associative_scan as associative_scan
+from jax.lax._associative_scan import associative_scan
 from jax.lax._bitwise import (
-    and_p as and_p,
-)
-from jax.lax._bitwise import (
-    bitwise_and as bitwise_and,
-)
-from jax.lax._bitwise import (
-    bitwise_not as bitwise_not,
-)
-from jax.lax._bitwise import (
-    bitwise_or as bitwise_or,
-)
-from jax.lax._bitwise import (
-    bitwise_xor as bitwise_xor,
-)
-from jax.lax._bitwise import (
-    clz as clz,
-)
-from jax.lax._bitwise import (
-    clz_p as clz_p,
-)
-from jax.lax._bitwise import (
-    not_p as not_p,
-)
-from jax.lax._bitwise import (
-    or_p as or_p,
-)
-from jax.lax._bitwise import (
-    population_count as population_count,
-)
-from jax.lax._bitwise import (
-    population_count_p as population_count_p,
-)
-from jax.lax._bitwise import (
-    shift_left as shift_left,
-)
-from jax.lax._bitwise import (
-    shift_left_p as shift_left_p,
-)
-from jax.lax._bitwise import (
-    shift_right_arithmetic as shift_right_arithmetic,
-)
-from jax.lax._bitwise import (
-    shift_right_arithmetic_p as shift_right_arithmetic_p,
-)
-from jax.lax._bitwise import (
-    shift_right_logical as shift_right_logical,
-)
-from jax.lax._bitwise import (
-    shift_right_logical_p as shift_right_logical_p,
-)
-from jax.lax._bitwise import (
-    xor_p as xor_p,
+    and_p, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, clz, clz_p, not_p, or_p, population_count,
+    population_count_p, shift_left, shift_left_p, shift_right_arithmetic, shift_right_arithmetic_p,
+    shift_right_logical, shift_right_logical_p, xor_p,
 )
 from jax.lax._collectives import (
-    all_gather as all_gather,
-)
-from jax.lax._collectives import (
-    all_gather_p as all_gather_p,
-)
-from jax.lax._collectives import (
-    all_to_all as all_to_all,
-)
-from jax.lax._collectives import (
-    all_to_all_p as all_to_all_p,
-)
-from jax.lax._collectives import (
-    axis_index as axis_index,
-)
-from jax.lax._collectives import (
-    axis_index_p as axis_index_p,
-)
-from jax.lax._collectives import (
-    axis_size as axis_size,
-)
-from jax.lax._collectives import (
-    pbroadcast as pbroadcast,
-)
-from jax.lax._collectives import (
-    pcast as pcast,
-)
-from jax.lax._collectives import (
-    pmax as pmax,
-)
-from jax.lax._collectives import (
-    pmax_p as pmax_p,
-)
-from jax.lax._collectives import (
-    pmean as pmean,
-)
-from jax.lax._collectives import (
-    pmin as pmin,
-)
-from jax.lax._collectives import (
-    pmin_p as pmin_p,
-)
-from jax.lax._collectives import (
-    ppermute as ppermute,
-)
-from jax.lax._collectives import (
-    ppermute_p as ppermute_p,
-)
-from jax.lax._collectives import (
-    pshuffle as pshuffle,
-)
-from jax.lax._collectives import (
-    psum as psum,
-)
-from jax.lax._collectives import (
-    psum_p as psum_p,
-)
-from jax.lax._collectives import (
-    psum_scatter as psum_scatter,
-)
-from jax.lax._collectives import (
-    pswapaxes as pswapaxes,
-)
-from jax.lax._collectives import (
-    pvary as pvary,
-)
-from jax.lax._collectives import (
-    reduce_scatter_p as reduce_scatter_p,
+    all_gather, all_gather_p, all_to_all, all_to_all_p, axis_index, axis_index_p, axis_size, pbroadcast, pcast, pmax,
+    pmax_p, pmean, pmin, pmin_p, ppermute, ppermute_p, pshuffle, psum, psum_p, psum_scatter, pswapaxes, pvary,
+    reduce_scatter_p,
 )
 from jax.lax._comparison import (
-    eq as eq,
-)
-from jax.lax._comparison import (
-    eq_p as eq_p,
-)
-from jax.lax._comparison import (
-    eq_to_p as eq_to_p,
-)
-from jax.lax._comparison import (
-    ge as ge,
-)
-from jax.lax._comparison import (
-    ge_p as ge_p,
-)
-from jax.lax._comparison import (
-    gt as gt,
-)
-from jax.lax._comparison import (
-    gt_p as gt_p,
-)
-from jax.lax._comparison import (
-    le as le,
-)
-from jax.lax._comparison import (
-    le_p as le_p,
-)
-from jax.lax._comparison import (
-    le_to_p as le_to_p,
-)
-from jax.lax._comparison import (
-    lt as lt,
-)
-from jax.lax._comparison import (
-    lt_p as lt_p,
-)
-from jax.lax._comparison import (
-    lt_to_p as lt_to_p,
-)
-from jax.lax._comparison import (
-    ne as ne,
-)
-from jax.lax._comparison import (
-    ne_p as ne_p,
+    eq, eq_p, eq_to_p, ge, ge_p, gt, gt_p, le, le_p, le_to_p, lt, lt_p, lt_to_p, ne, ne_p,
 )
 from jax.lax._complex import (
-    complex as complex,
-)
-from jax.lax._complex import (
-    complex_p as complex_p,
-)
-from jax.lax._complex import (
-    conj as conj,
-)
-from jax.lax._complex import (
-    conj_p as conj_p,
-)
-from jax.lax._complex import (
-    imag as imag,
-)
-from jax.lax._complex import (
-    imag_p as imag_p,
-)
-from jax.lax._complex import (
-    real as real,
-)
-from jax.lax._complex import (
-    real_p as real_p,
+    complex, complex_p, conj, conj_p, imag, imag_p, real, real_p,
 )
 from jax.lax._cond import (
-    cond as cond,
+    cond, platform_dependent, platform_index_p, switch,
 )
-from jax.lax._cond import (
-    platform_dependent as platform_dependent,
-)
-from jax.lax._cond import (
-    platform_index_p as platform_index_p,
-)
-from jax.lax._cond import (
-    switch as switch,
-)
-from jax.lax._cond_transforms import cond_p as cond_p
-from jax.lax._conv import conv_general_dilated as conv_general_dilated
-from jax.lax._conv import conv_general_dilated_p as conv_general_dilated_p
+from jax.lax._cond_transforms import cond_p
+from jax.lax._conv import conv_general_dilated, conv_general_dilated_p
 from jax.lax._conv_dims import (
-    ConvDimensionNumbers as ConvDimensionNumbers,
-)
-from jax.lax._conv_dims import (
-    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
-)
-from jax.lax._conv_dims import (
-    conv_dimension_numbers as conv_dimension_numbers,
-)
-from jax.lax._conv_dims import (
-    conv_general_permutations as conv_general_permutations,
-)
-from jax.lax._conv_dims import (
-    conv_general_shape_tuple as conv_general_shape_tuple,
-)
-from jax.lax._conv_dims import (
-    conv_shape_tuple as conv_shape_tuple,
-)
-from jax.lax._conv_dims import (
-    conv_transpose_shape_tuple as conv_transpose_shape_tuple,
+    ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv_dimension_numbers, conv_general_permutations,
+    conv_general_shape_tuple, conv_shape_tuple, conv_transpose_shape_tuple,
 )
 from jax.lax._conv_variants import (
-    conv as conv,
-)
-from jax.lax._conv_variants import (
-    conv_general_dilated_local as conv_general_dilated_local,
-)
-from jax.lax._conv_variants import (
-    conv_general_dilated_patches as conv_general_dilated_patches,
-)
-from jax.lax._conv_variants import (
-    conv_transpose as conv_transpose,
-)
-from jax.lax._conv_variants import (
-    conv_with_general_padding as conv_with_general_padding,
+    conv, conv_general_dilated_local, conv_general_dilated_patches, conv_transpose, conv_with_general_padding,
 )
 from jax.lax._conversion import (
-    bitcast_convert_type as bitcast_convert_type,
-)
-from jax.lax._conversion import (
-    bitcast_convert_type_p as bitcast_convert_type_p,
-)
-from jax.lax._conversion import (
-    convert_element_type as convert_element_type,
-)
-from jax.lax._conversion import (
-    dtype as dtype,
-)
-from jax.lax._conversion import (
-    reduce_precision as reduce_precision,
-)
-from jax.lax._conversion import (
-    reduce_precision_p as reduce_precision_p,
+    bitcast_convert_type, bitcast_convert_type_p, convert_element_type, dtype, reduce_precision, reduce_precision_p,
 )
 from jax.lax._creation import (
-    broadcasted_iota as broadcasted_iota,
-)
-from jax.lax._creation import (
-    empty as empty,
-)
-from jax.lax._creation import (
-    full as full,
-)
-from jax.lax._creation import (
-    full_like as full_like,
-)
-from jax.lax._creation import (
-    iota as iota,
-)
-from jax.lax._creation import (
-    iota_p as iota_p,
-)
-from jax.lax._creation import (
-    zeros_like_array as zeros_like_array,
+    broadcasted_iota, empty, full, full_like, iota, iota_p, zeros_like_array,
 )
 from jax.lax._cumulative import (
-    cumlogsumexp as cumlogsumexp,
-)
-from jax.lax._cumulative import (
-    cumlogsumexp_p as cumlogsumexp_p,
-)
-from jax.lax._cumulative import (
-    cummax as cummax,
-)
-from jax.lax._cumulative import (
-    cummax_p as cummax_p,
-)
-from jax.lax._cumulative import (
-    cummin as cummin,
-)
-from jax.lax._cumulative import (
-    cummin_p as cummin_p,
-)
-from jax.lax._cumulative import (
-    cumprod as cumprod,
-)
-from jax.lax._cumulative import (
-    cumprod_p as cumprod_p,
-)
-from jax.lax._cumulative import (
-    cumsum as cumsum,
-)
-from jax.lax._cumulative import (
-    cumsum_p as cumsum_p,
+    cumlogsumexp, cumlogsumexp_p, cummax, cummax_p, cummin, cummin_p, cumprod, cumprod_p, cumsum, cumsum_p,
 )
 from jax.lax._dot import (
-    DotDimensionNumbers as DotDimensionNumbers,
-)
-from jax.lax._dot import (
-    batch_matmul as batch_matmul,
-)
-from jax.lax._dot import (
-    dot as dot,
-)
-from jax.lax._dot import (
-    dot_general as dot_general,
-)
-from jax.lax._dot import (
-    dot_general_p as dot_general_p,
+    DotDimensionNumbers, batch_matmul, dot, dot_general, dot_general_p,
 )
 from jax.lax._dynamic_slice import (
-    dynamic_index_in_dim as dynamic_index_in_dim,
-)
-from jax.lax._dynamic_slice import (
-    dynamic_slice as dynamic_slice,
-)
-from jax.lax._dynamic_slice import (
-    dynamic_slice_in_dim as dynamic_slice_in_dim,
-)
-from jax.lax._dynamic_slice import (
-    dynamic_slice_p as dynamic_slice_p,
-)
-from jax.lax._dynamic_slice import (
-    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
-)
-from jax.lax._dynamic_slice import (
-    dynamic_update_slice as dynamic_update_slice,
-)
-from jax.lax._dynamic_slice import (
-    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
-)
-from jax.lax._dynamic_slice import (
-    dynamic_update_slice_p as dynamic_update_slice_p,
-)
-from jax.lax._dynamic_slice import (
-    index_take as index_take,
+    dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_slice_p, dynamic_update_index_in_dim,
+    dynamic_update_slice, dynamic_update_slice_in_dim, dynamic_update_slice_p, index_take,
 )
 from jax.lax._exponential import (
-    exp as exp,
-)
-from jax.lax._exponential import (
-    exp2 as exp2,
-)
-from jax.lax._exponential import (
-    exp2_p as exp2_p,
-)
-from jax.lax._exponential import (
-    exp_p as exp_p,
-)
-from jax.lax._exponential import (
-    expm1 as expm1,
-)
-from jax.lax._exponential import (
-    expm1_p as expm1_p,
-)
-from jax.lax._exponential import (
-    log as log,
-)
-from jax.lax._exponential import (
-    log1p as log1p,
-)
-from jax.lax._exponential import (
-    log1p_p as log1p_p,
-)
-from jax.lax._exponential import (
-    log2 as log2,
-)
-from jax.lax._exponential import (
-    log2_p as log2_p,
-)
-from jax.lax._exponential import (
-    log_p as log_p,
-)
-from jax.lax._exponential import (
-    logistic as logistic,
-)
-from jax.lax._exponential import (
-    logistic_p as logistic_p,
+    exp, exp2, exp2_p, exp_p, expm1, expm1_p, log, log1p, log1p_p, log2, log2_p, log_p, logistic, logistic_p,
 )
 from jax.lax._fft import (
-    FftType as FftType,
-)
-from jax.lax._fft import (
-    fft as fft,
-)
-from jax.lax._fft import (
-    fft_p as fft_p,
+    FftType, fft, fft_p,
 )
 from jax.lax._gather import (
-    GatherDimensionNumbers as GatherDimensionNumbers,
+    GatherDimensionNumbers, GatherScatterMode, gather, gather_p,
 )
-from jax.lax._gather import (
-    GatherScatterMode as GatherScatterMode,
-)
-from jax.lax._gather import (
-    gather as gather,
-)
-from jax.lax._gather import (
-    gather_p as gather_p,
-)
-from jax.lax._incomplete_beta import betainc as betainc
-from jax.lax._incomplete_beta import regularized_incomplete_beta_p as regularized_incomplete_beta_p
+from jax.lax._incomplete_beta import betainc, regularized_incomplete_beta_p
 from jax.lax._incomplete_gamma import (
-    igamma as igamma,
-)
-from jax.lax._incomplete_gamma import (
-    igamma_grad_a as igamma_grad_a,
-)
-from jax.lax._incomplete_gamma import (
-    igamma_grad_a_p as igamma_grad_a_p,
-)
-from jax.lax._incomplete_gamma import (
-    igamma_p as igamma_p,
-)
-from jax.lax._incomplete_gamma import (
-    igammac as igammac,
-)
-from jax.lax._incomplete_gamma import (
-    igammac_p as igammac_p,
-)
-from jax.lax._incomplete_gamma import (
-    random_gamma_grad as random_gamma_grad,
-)
-from jax.lax._incomplete_gamma import (
-    random_gamma_grad_p as random_gamma_grad_p,
+    igamma, igamma_grad_a, igamma_grad_a_p, igamma_p, igammac, igammac_p, random_gamma_grad, random_gamma_grad_p,
 )
 from jax.lax._join import (
-    concatenate as concatenate,
-)
-from jax.lax._join import (
-    concatenate_p as concatenate_p,
-)
-from jax.lax._join import (
-    split as split,
-)
-from jax.lax._join import (
-    split_p as split_p,
-)
-from jax.lax._join import (
-    stack as stack,
-)
-from jax.lax._join import (
-    stack_p as stack_p,
-)
-from jax.lax._join import (
-    tile as tile,
-)
-from jax.lax._join import (
-    tile_p as tile_p,
-)
-from jax.lax._join import (
-    unstack as unstack,
-)
-from jax.lax._join import (
-    unstack_p as unstack_p,
+    concatenate, concatenate_p, split, split_p, stack, stack_p, tile, tile_p, unstack, unstack_p,
 )
 from jax.lax._magnitude import (
-    abs as abs,
-)
-from jax.lax._magnitude import (
-    abs_p as abs_p,
-)
-from jax.lax._magnitude import (
-    clamp as clamp,
-)
-from jax.lax._magnitude import (
-    clamp_p as clamp_p,
-)
-from jax.lax._magnitude import (
-    max as max,
-)
-from jax.lax._magnitude import (
-    max_p as max_p,
-)
-from jax.lax._magnitude import (
-    min as min,
-)
-from jax.lax._magnitude import (
-    min_p as min_p,
-)
-from jax.lax._magnitude import (
-    sign as sign,
-)
-from jax.lax._magnitude import (
-    sign_p as sign_p,
+    abs, abs_p, clamp, clamp_p, max, max_p, min, min_p, sign, sign_p,
 )
 from jax.lax._power import (
-    cbrt as cbrt,
-)
-from jax.lax._power import (
-    cbrt_p as cbrt_p,
-)
-from jax.lax._power import (
-    integer_pow as integer_pow,
-)
-from jax.lax._power import (
-    integer_pow_p as integer_pow_p,
-)
-from jax.lax._power import (
-    pow as pow,
-)
-from jax.lax._power import (
-    pow_p as pow_p,
-)
-from jax.lax._power import (
-    reciprocal as reciprocal,
-)
-from jax.lax._power import (
-    rsqrt as rsqrt,
-)
-from jax.lax._power import (
-    rsqrt_p as rsqrt_p,
-)
-from jax.lax._power import (
-    sqrt as sqrt,
-)
-from jax.lax._power import (
-    sqrt_p as sqrt_p,
+    cbrt, cbrt_p, integer_pow, integer_pow_p, pow, pow_p, reciprocal, rsqrt, rsqrt_p, sqrt, sqrt_p,
 )
 from jax.lax._precision import (
-    DotAlgorithm as DotAlgorithm,
-)
-from jax.lax._precision import (
-    DotAlgorithmPreset as DotAlgorithmPreset,
-)
-from jax.lax._precision import (
-    Precision as Precision,
-)
-from jax.lax._precision import (
-    PrecisionLike as PrecisionLike,
+    DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike,
 )
 from jax.lax._reduce import (
-    argmax as argmax,
+    argmax, argmax_p, argmin, argmin_p, reduce_and, reduce_and_p, reduce_max, reduce_max_p, reduce_min, reduce_min_p,
+    reduce_or, reduce_or_p, reduce_prod, reduce_prod_p, reduce_sum, reduce_xor, reduce_xor_p,
 )
-from jax.lax._reduce import (
-    argmax_p as argmax_p,
-)
-from jax.lax._reduce import (
-    argmin as argmin,
-)
-from jax.lax._reduce import (
-    argmin_p as argmin_p,
-)
-from jax.lax._reduce import (
-    reduce_and as reduce_and,
-)
-from jax.lax._reduce import (
-    reduce_and_p as reduce_and_p,
-)
-from jax.lax._reduce import (
-    reduce_max as reduce_max,
-)
-from jax.lax._reduce import (
-    reduce_max_p as reduce_max_p,
-)
-from jax.lax._reduce import (
-    reduce_min as reduce_min,
-)
-from jax.lax._reduce import (
-    reduce_min_p as reduce_min_p,
-)
-from jax.lax._reduce import (
-    reduce_or as reduce_or,
-)
-from jax.lax._reduce import (
-    reduce_or_p as reduce_or_p,
-)
-from jax.lax._reduce import (
-    reduce_prod as reduce_prod,
-)
-from jax.lax._reduce import (
-    reduce_prod_p as reduce_prod_p,
-)
-from jax.lax._reduce import (
-    reduce_sum as reduce_sum,
-)
-from jax.lax._reduce import (
-    reduce_xor as reduce_xor,
-)
-from jax.lax._reduce import (
-    reduce_xor_p as reduce_xor_p,
-)
-from jax.lax._reduce_general import reduce as reduce
-from jax.lax._reduce_general import reduce_p as reduce_p
+from jax.lax._reduce_general import reduce, reduce_p
 from jax.lax._rng import (
-    RandomAlgorithm as RandomAlgorithm,
-)
-from jax.lax._rng import (
-    rng_bit_generator as rng_bit_generator,
-)
-from jax.lax._rng import (
-    rng_bit_generator_p as rng_bit_generator_p,
-)
-from jax.lax._rng import (
-    rng_uniform as rng_uniform,
-)
-from jax.lax._rng import (
-    rng_uniform_p as rng_uniform_p,
+    RandomAlgorithm, rng_bit_generator, rng_bit_generator_p, rng_uniform, rng_uniform_p,
 )
 from jax.lax._rounding import (
-    RoundingMethod as RoundingMethod,
+    RoundingMethod, ceil, ceil_p, floor, floor_p, is_finite, is_finite_p, nextafter, nextafter_p, round, round_p,
 )
-from jax.lax._rounding import (
-    ceil as ceil,
-)
-from jax.lax._rounding import (
-    ceil_p as ceil_p,
-)
-from jax.lax._rounding import (
-    floor as floor,
-)
-from jax.lax._rounding import (
-    floor_p as floor_p,
-)
-from jax.lax._rounding import (
-    is_finite as is_finite,
-)
-from jax.lax._rounding import (
-    is_finite_p as is_finite_p,
-)
-from jax.lax._rounding import (
-    nextafter as nextafter,
-)
-from jax.lax._rounding import (
-    nextafter_p as nextafter_p,
-)
-from jax.lax._rounding import (
-    round as round,
-)
-from jax.lax._rounding import (
-    round_p as round_p,
-)
-from jax.lax._scan import map as map
-from jax.lax._scan import scan as scan
-from jax.lax._scan_transforms import scan_p as scan_p
+from jax.lax._scan import map, scan
+from jax.lax._scan_transforms import scan_p
 from jax.lax._scatter import (
-    ScatterDimensionNumbers as ScatterDimensionNumbers,
-)
-from jax.lax._scatter import (
-    scatter as scatter,
-)
-from jax.lax._scatter import (
-    scatter_add as scatter_add,
-)
-from jax.lax._scatter import (
-    scatter_add_p as scatter_add_p,
-)
-from jax.lax._scatter import (
-    scatter_apply as scatter_apply,
-)
-from jax.lax._scatter import (
-    scatter_max as scatter_max,
-)
-from jax.lax._scatter import (
-    scatter_max_p as scatter_max_p,
-)
-from jax.lax._scatter import (
-    scatter_min as scatter_min,
-)
-from jax.lax._scatter import (
-    scatter_min_p as scatter_min_p,
-)
-from jax.lax._scatter import (
-    scatter_mul as scatter_mul,
-)
-from jax.lax._scatter import (
-    scatter_mul_p as scatter_mul_p,
-)
-from jax.lax._scatter import (
-    scatter_p as scatter_p,
-)
-from jax.lax._scatter import (
-    scatter_sub as scatter_sub,
-)
-from jax.lax._scatter import (
-    scatter_sub_p as scatter_sub_p,
+    ScatterDimensionNumbers, scatter, scatter_add, scatter_add_p, scatter_apply, scatter_max, scatter_max_p,
+    scatter_min, scatter_min_p, scatter_mul, scatter_mul_p, scatter_p, scatter_sub, scatter_sub_p,
 )
 from jax.lax._select import (
-    select as select,
-)
-from jax.lax._select import (
-    select_n as select_n,
-)
-from jax.lax._select import (
-    select_n_p as select_n_p,
+    select, select_n, select_n_p,
 )
 from jax.lax._shape import (
-    broadcast as broadcast,
-)
-from jax.lax._shape import (
-    broadcast_in_dim as broadcast_in_dim,
-)
-from jax.lax._shape import (
-    broadcast_like as broadcast_like,
-)
-from jax.lax._shape import (
-    broadcast_shapes as broadcast_shapes,
-)
-from jax.lax._shape import (
-    broadcast_to_rank as broadcast_to_rank,
-)
-from jax.lax._shape import (
-    collapse as collapse,
-)
-from jax.lax._shape import (
-    copy_p as copy_p,
-)
-from jax.lax._shape import (
-    expand_dims as expand_dims,
-)
-from jax.lax._shape import (
-    optimization_barrier as optimization_barrier,
-)
-from jax.lax._shape import (
-    optimization_barrier_p as optimization_barrier_p,
-)
-from jax.lax._shape import (
-    reshape as reshape,
-)
-from jax.lax._shape import (
-    reshape_p as reshape_p,
-)
-from jax.lax._shape import (
-    rev as rev,
-)
-from jax.lax._shape import (
-    rev_p as rev_p,
-)
-from jax.lax._shape import (
-    squeeze as squeeze,
-)
-from jax.lax._shape import (
-    squeeze_p as squeeze_p,
-)
-from jax.lax._shape import (
-    transpose as transpose,
+    broadcast, broadcast_in_dim, broadcast_like, broadcast_shapes, broadcast_to_rank, collapse, copy_p, expand_dims,
+    optimization_barrier, optimization_barrier_p, reshape, reshape_p, rev, rev_p, squeeze, squeeze_p, transpose,
 )
 from jax.lax._slice import (
-    index_in_dim as index_in_dim,
-)
-from jax.lax._slice import (
-    pad as pad,
-)
-from jax.lax._slice import (
-    pad_p as pad_p,
-)
-from jax.lax._slice import (
-    slice as slice,
-)
-from jax.lax._slice import (
-    slice_in_dim as slice_in_dim,
-)
-from jax.lax._slice import (
-    slice_p as slice_p,
+    index_in_dim, pad, pad_p, slice, slice_in_dim, slice_p,
 )
 from jax.lax._solves import (
-    custom_linear_solve as custom_linear_solve,
-)
-from jax.lax._solves import (
-    custom_root as custom_root,
-)
-from jax.lax._solves import (
-    linear_solve_p as linear_solve_p,
+    custom_linear_solve, custom_root, linear_solve_p,
 )
 from jax.lax._sort import (
-    approx_max_k as approx_max_k,
-)
-from jax.lax._sort import (
-    approx_min_k as approx_min_k,
-)
-from jax.lax._sort import (
-    approx_top_k_p as approx_top_k_p,
-)
-from jax.lax._sort import (
-    sort as sort,
-)
-from jax.lax._sort import (
-    sort_key_val as sort_key_val,
-)
-from jax.lax._sort import (
-    sort_p as sort_p,
-)
-from jax.lax._sort import (
-    top_k as top_k,
-)
-from jax.lax._sort import (
-    top_k_p as top_k_p,
+    approx_max_k, approx_min_k, approx_top_k_p, sort, sort_key_val, sort_p, top_k, top_k_p,
 )
 from jax.lax._special import (
-    bessel_i0e as bessel_i0e,
+    bessel_i0e, bessel_i0e_p, bessel_i1e, bessel_i1e_p, digamma, digamma_p, erf, erf_inv, erf_inv_p, erf_p, erfc,
+    erfc_p, lgamma, lgamma_p, polygamma, polygamma_p, zeta, zeta_p,
 )
-from jax.lax._special import (
-    bessel_i0e_p as bessel_i0e_p,
-)
-from jax.lax._special import (
-    bessel_i1e as bessel_i1e,
-)
-from jax.lax._special import (
-    bessel_i1e_p as bessel_i1e_p,
-)
-from jax.lax._special import (
-    digamma as digamma,
-)
-from jax.lax._special import (
-    digamma_p as digamma_p,
-)
-from jax.lax._special import (
-    erf as erf,
-)
-from jax.lax._special import (
-    erf_inv as erf_inv,
-)
-from jax.lax._special import (
-    erf_inv_p as erf_inv_p,
-)
-from jax.lax._special import (
-    erf_p as erf_p,
-)
-from jax.lax._special import (
-    erfc as erfc,
-)
-from jax.lax._special import (
-    erfc_p as erfc_p,
-)
-from jax.lax._special import (
-    lgamma as lgamma,
-)
-from jax.lax._special import (
-    lgamma_p as lgamma_p,
-)
-from jax.lax._special import (
-    polygamma as polygamma,
-)
-from jax.lax._special import (
-    polygamma_p as polygamma_p,
-)
-from jax.lax._special import (
-    zeta as zeta,
-)
-from jax.lax._special import (
-    zeta_p as zeta_p,
-)
-from jax.lax._stop_gradient import stop_gradient as stop_gradient
-from jax.lax._stop_gradient import stop_gradient_p as stop_gradient_p
+from jax.lax._stop_gradient import stop_gradient, stop_gradient_p
 from jax.lax._trigonometric import (
-    acos as acos,
+    acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, atanh, atanh_p, cos,
+    cos_p, cosh, cosh_p, sin, sin_p, sinh, sinh_p, tan, tan_p, tanh, tanh_p,
 )
-from jax.lax._trigonometric import (
-    acos_p as acos_p,
-)
-from jax.lax._trigonometric import (
-    acosh as acosh,
-)
-from jax.lax._trigonometric import (
-    acosh_p as acosh_p,
-)
-from jax.lax._trigonometric import (
-    asin as asin,
-)
-from jax.lax._trigonometric import (
-    asin_p as asin_p,
-)
-from jax.lax._trigonometric import (
-    asinh as asinh,
-)
-from jax.lax._trigonometric import (
-    asinh_p as asinh_p,
-)
-from jax.lax._trigonometric import (
-    atan as atan,
-)
-from jax.lax._trigonometric import (
-    atan2 as atan2,
-)
-from jax.lax._trigonometric import (
-    atan2_p as atan2_p,
-)
-from jax.lax._trigonometric import (
-    atan_p as atan_p,
-)
-from jax.lax._trigonometric import (
-    atanh as atanh,
-)
-from jax.lax._trigonometric import (
-    atanh_p as atanh_p,
-)
-from jax.lax._trigonometric import (
-    cos as cos,
-)
-from jax.lax._trigonometric import (
-    cos_p as cos_p,
-)
-from jax.lax._trigonometric import (
-    cosh as cosh,
-)
-from jax.lax._trigonometric import (
-    cosh_p as cosh_p,
-)
-from jax.lax._trigonometric import (
-    sin as sin,
-)
-from jax.lax._trigonometric import (
-    sin_p as sin_p,
-)
-from jax.lax._trigonometric import (
-    sinh as sinh,
-)
-from jax.lax._trigonometric import (
-    sinh_p as sinh_p,
-)
-from jax.lax._trigonometric import (
-    tan as tan,
-)
-from jax.lax._trigonometric import (
-    tan_p as tan_p,
-)
-from jax.lax._trigonometric import (
-    tanh as tanh,
-)
-from jax.lax._trigonometric import (
-    tanh_p as tanh_p,
-)
-from jax.lax._while import fori_loop as fori_loop
-from jax.lax._while import while_loop as while_loop
-from jax.lax._while_transforms import while_p as while_p
+from jax.lax._while import fori_loop, while_loop
+from jax.lax._while_transforms import while_p
 from jax.lax._window import (
-    reduce_window as reduce_window,
+    reduce_window, reduce_window_max_p, reduce_window_min_p, reduce_window_p, reduce_window_shape_tuple,
+    reduce_window_sum_p,
 )
-from jax.lax._window import (
-    reduce_window_max_p as reduce_window_max_p,
-)
-from jax.lax._window import (
-    reduce_window_min_p as reduce_window_min_p,
-)
-from jax.lax._window import (
-    reduce_window_p as reduce_window_p,
-)
-from jax.lax._window import (
-    reduce_window_shape_tuple as reduce_window_shape_tuple,
-)
-from jax.lax._window import (
-    reduce_window_sum_p as reduce_window_sum_p,
-)
-from jax.lax._window_select import (
-    select_and_gather_add_p as select_and_gather_add_p,
-)
-from jax.lax._window_select import (
-    select_and_scatter_add_p as select_and_scatter_add_p,
-)
-from jax.lax._windows import padtype_to_pads as padtype_to_pads
+from jax.lax._window_select import select_and_gather_add_p, select_and_scatter_add_p
+from jax.lax._windows import padtype_to_pads
 
 
 def __getattr__(name: str) -> _Any:
