@@ -1,5 +1,5 @@
 # ruff: noqa: F401, I001
-"""``jax.lax``: the operations that programs are made of, with XLA's semantics. An index; one line for each name."""
+"""``jax.lax``: the operations that programs are made of, with XLA's semantics. An index."""
 
 import importlib as _importlib
 from typing import Any as _Any
