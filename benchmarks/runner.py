@@ -27,6 +27,8 @@ class Implementation:
         environment = {
             key: value for key, value in os.environ.items() if not key.startswith(("JAX_", "XLA_"))
         }
+        # Users' interpreters keep compiled modules; without them this one would recompile its source at every start.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         environment |= {"PYTHONPATH": os.pathsep.join(self.path), "JAX_PLATFORMS": "cpu"}
         done = subprocess.run(
             [self.python, *arguments],
