@@ -4,6 +4,33 @@ A key made by :func:`key` determines all that is drawn from it; :func:`split` an
 key gives the same numbers on every device, and under every transformation.
 """
 
+from jax.random._continuous import cauchy as cauchy
+from jax.random._continuous import double_sided_maxwell as double_sided_maxwell
+from jax.random._continuous import exponential as exponential
+from jax.random._continuous import gumbel as gumbel
+from jax.random._continuous import laplace as laplace
+from jax.random._continuous import logistic as logistic
+from jax.random._continuous import lognormal as lognormal
+from jax.random._continuous import maxwell as maxwell
+from jax.random._continuous import pareto as pareto
+from jax.random._continuous import rayleigh as rayleigh
+from jax.random._continuous import triangular as triangular
+from jax.random._continuous import truncated_normal as truncated_normal
+from jax.random._continuous import wald as wald
+from jax.random._continuous import weibull_min as weibull_min
+from jax.random._discrete import categorical as categorical
+from jax.random._discrete import choice as choice
+from jax.random._discrete import permutation as permutation
+from jax.random._gamma import ball as ball
+from jax.random._gamma import beta as beta
+from jax.random._gamma import chisquare as chisquare
+from jax.random._gamma import dirichlet as dirichlet
+from jax.random._gamma import f as f
+from jax.random._gamma import gamma as gamma
+from jax.random._gamma import generalized_normal as generalized_normal
+from jax.random._gamma import loggamma as loggamma
+from jax.random._gamma import random_gamma_p as random_gamma_p
+from jax.random._gamma import t as t
 from jax.random._keys import PRNGKey as PRNGKey
 from jax.random._keys import clone as clone
 from jax.random._keys import fold_in as fold_in

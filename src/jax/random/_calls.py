@@ -6,7 +6,6 @@ concrete values it is one compiled call on the raw words of the key.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +23,12 @@ from jax.random._keys import typed_key
 _get_trace = current_trace.get
 
 
-def sampler(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator for ``fun(key, *arrays, **settings)``; settings are hashable and given by keyword."""
+def sampler(fun: Callable[..., Any]) -> Any:
+    """Decorator for ``fun(key, *arrays, **settings)``; settings are hashable and given by keyword.
+
+    The function stays as it is, for use inside of others (where most take arrays of keys as well), and gets an attribute
+    ``run`` with which public functions call it: that checks the key, and compiles.
+    """
     name = fun.__name__.lstrip("_")
 
     def on_words(raw: Any, *args: Any, impl: Any, settings: tuple[tuple[str, Any], ...]) -> Any:
@@ -34,8 +37,7 @@ def sampler(fun: Callable[..., Any]) -> Callable[..., Any]:
     on_words.__name__ = on_words.__qualname__ = name
     compiled = jit(on_words, static_argnames=("impl", "settings"))
 
-    @functools.wraps(fun)
-    def call(key: Any, *args: Any, **settings: Any) -> Any:
+    def run(key: Any, *args: Any, **settings: Any) -> Any:
         staged = _get_trace().staged
         if type(key) is not KeyArray or key.aval.shape:
             key, _ = typed_key(key, name)
@@ -45,7 +47,8 @@ def sampler(fun: Callable[..., Any]) -> Callable[..., Any]:
             return fun(key, *args, **settings)
         return compiled(key._base_array, *args, impl=key._impl, settings=(*settings.items(),))
 
-    return call
+    fun.run = run  # type: ignore[attr-defined]
+    return fun
 
 
 # --- shapes ---------------------------------------------------------------------------------------------------------
@@ -72,19 +75,23 @@ def result_shape(api: str, shape: Any, **params: Any) -> tuple[Any, ...]:
     Raises:
       ValueError: the parameters do not broadcast to the shape asked for.
     """
-    shapes = [typeof(x).shape for x in params.values()]
+    return batch_shape(api, shape, {name: typeof(x).shape for name, x in params.items()})
+
+
+def batch_shape(api: str, shape: Any, given: dict[str, tuple[Any, ...]]) -> tuple[Any, ...]:
+    """:func:`result_shape` for the shapes of parameters."""
     wanted = as_sizes(shape) if shape is not None else None
     try:
-        out = np.broadcast_shapes(*shapes) if len(shapes) > 1 else shapes[0]
+        out = np.broadcast_shapes(*given.values())
         if wanted is None:
             return tuple(out)
         if not out or np.broadcast_shapes(out, wanted) == wanted:
             return wanted
     except ValueError:
         pass
-    given = ", ".join(f"{name} {s}" for name, s in zip(params, shapes, strict=True))
+    listed = ", ".join(f"{name} {s}" for name, s in given.items())
     goal = "each other" if wanted is None else f"shape={wanted}"
-    raise ValueError(f"jax.random.{api}: the shapes of parameters ({given}) do not broadcast to {goal}")
+    raise ValueError(f"jax.random.{api}: the shapes of parameters ({listed}) do not broadcast to {goal}")
 
 
 def spread(x: Any, shape: tuple[Any, ...]) -> Any:

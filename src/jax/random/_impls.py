@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from jax import lax
+from jax._api.vmap import vmap
 from jax._base import config
 from jax._ground.families import batch_elementwise, broadcast_shapes_of, zero_derivative
 from jax._language import rules
@@ -118,6 +119,8 @@ rules.primitive_batchers[threefry2x32_p] = _batch
 
 
 def _as_key(pair: Sequence[Any]) -> Any:
+    if pair[0].size > 256:
+        pair = lax.optimization_barrier(list(pair))  # else the cipher runs once for each word of a key
     return lax.concatenate([lax.expand_dims(x, (x.ndim,)) for x in pair], pair[0].ndim)
 
 
@@ -212,7 +215,8 @@ def _threefry_bits_sequential(key: Any, bit_width: int, shape: tuple[int, ...]) 
     block = _threefry_block(key, words)
     dtype = np.dtype(f"uint{bit_width}")
     if bit_width == 64:
-        a, b = (lax.convert_element_type(x, dtype) for x in (lax.slice_in_dim(block, 0, total), lax.slice_in_dim(block, total, 2 * total)))
+        halves = (lax.slice_in_dim(block, i * total, (i + 1) * total) for i in range(2))
+        a, b = (lax.convert_element_type(x, dtype) for x in halves)
         return lax.reshape(lax.bitwise_or(lax.shift_left(a, np.array(32, dtype)), b), shape)
     if bit_width < 32:
         per_word = 32 // bit_width
@@ -241,7 +245,6 @@ def _rbg_seed_words(high: int, low: int) -> np.ndarray:
 
 
 def _mapped(fun: Callable[..., Any], x: Any) -> Any:
-    from jax._api.vmap import vmap  # a sibling of what this module needs otherwise
     return vmap(fun)(x)
 
 

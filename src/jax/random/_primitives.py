@@ -38,6 +38,11 @@ def map_over_keys(fun: Callable[[Any], Any], raw: Any, impl: PRNGImpl) -> Any:
     return lax.reshape(out, (*shape, *out.shape[1:]))
 
 
+def _finished(raw: Any, impl: PRNGImpl) -> Any:
+    """Typed keys of raw ones that are computed once, not anew for each number drawn from them."""
+    return random_wrap(lax.optimization_barrier(raw), impl)
+
+
 # --- seeds ----------------------------------------------------------------------------------------------------------
 
 random_seed_p = Primitive("random_seed")
@@ -56,9 +61,9 @@ def _seed_abstract(seeds: Any, *, impl: PRNGImpl) -> Any:
 
 def _seed(seeds: Any, *, impl: PRNGImpl) -> Any:
     if not seeds.shape:
-        return random_wrap(impl.seed(seeds), impl)
+        return _finished(impl.seed(seeds), impl)
     keys = vmap(impl.seed)(lax.reshape(seeds, (math.prod(seeds.shape),)))
-    return random_wrap(lax.reshape(keys, (*seeds.shape, *impl.key_shape)), impl)
+    return _finished(lax.reshape(keys, (*seeds.shape, *impl.key_shape)), impl)
 
 
 random_seed_p.def_abstract_eval(_seed_abstract)
@@ -84,7 +89,7 @@ def _split_abstract(keys: Any, *, shape: tuple[int, ...]) -> Any:
 
 def _split(keys: Any, *, shape: tuple[int, ...]) -> Any:
     impl = keys.dtype._impl
-    return random_wrap(map_over_keys(lambda key: impl.split(key, shape), random_unwrap(keys), impl), impl)
+    return _finished(map_over_keys(lambda key: impl.split(key, shape), random_unwrap(keys), impl), impl)
 
 
 random_split_p.def_abstract_eval(_split_abstract)
@@ -115,14 +120,14 @@ def _fold_in(keys: Any, data: Any) -> Any:
     shape = broadcast_shapes_of("random_fold_in", (keys.aval, data.aval))
     raw = random_unwrap(keys)
     if not shape:
-        return random_wrap(impl.fold_in(raw, data), impl)
+        return _finished(impl.fold_in(raw, data), impl)
     n = len(impl.key_shape)
     axes = tuple(range(len(shape))) if keys.shape else ()
     raw = lax.broadcast_in_dim(raw, (*shape, *impl.key_shape), (*axes, *range(len(shape), len(shape) + n)))
     data = lax.broadcast_in_dim(data, shape, tuple(range(len(shape))) if data.shape else ())
     size = math.prod(shape)
     folded = vmap(impl.fold_in)(lax.reshape(raw, (size, *impl.key_shape)), lax.reshape(data, (size,)))
-    return random_wrap(lax.reshape(folded, (*shape, *impl.key_shape)), impl)
+    return _finished(lax.reshape(folded, (*shape, *impl.key_shape)), impl)
 
 
 random_fold_in_p.def_abstract_eval(_fold_in_abstract)

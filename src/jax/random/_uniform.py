@@ -39,7 +39,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
     found = dtypes.canonicalize_dtype(np.uint64) if dtype is None else dtypes.requested_dtype(dtype, "bits")
     if not dtypes.issubdtype(found, np.unsignedinteger):
         raise ValueError(f"jax.random.bits: dtype must be an unsigned integer dtype, got {found}")
-    return _bits(key, shape=as_sizes(shape), dtype=found)
+    return _bits.run(key, shape=as_sizes(shape), dtype=found)
 
 
 @sampler
@@ -71,9 +71,9 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
     dtype = float_dtype("uniform", dtype)
     shape = as_sizes(shape)
     if type(minval) is float and type(maxval) is float and minval == 0 and maxval == 1:
-        return _uniform(key, shape=shape, dtype=dtype)
+        return _uniform.run(key, shape=shape, dtype=dtype)
     result_shape("uniform", shape, minval=minval, maxval=maxval)
-    return _uniform_between(key, minval, maxval, shape=shape, dtype=dtype)
+    return _uniform_between.run(key, minval, maxval, shape=shape, dtype=dtype)
 
 
 @sampler
@@ -118,7 +118,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
     dtype('float32')
     """
     refuse_sharding("normal", out_sharding)
-    return _normal(key, shape=as_sizes(shape), dtype=inexact_dtype("normal", dtype))
+    return _normal.run(key, shape=as_sizes(shape), dtype=inexact_dtype("normal", dtype))
 
 
 @sampler
@@ -167,7 +167,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
         raise TypeError(f"jax.random.randint draws integers, got dtype {dtype}; round or convert the result instead")
     shape = as_sizes(shape)
     result_shape("randint", shape, minval=minval, maxval=maxval)
-    return _randint(key, _bound(minval), _bound(maxval), shape=shape, dtype=dtype)
+    return _randint.run(key, _bound(minval), _bound(maxval), shape=shape, dtype=dtype)
 
 
 def _bound(x: Any) -> Any:
@@ -200,13 +200,36 @@ def _randint(key: Any, minval: Any, maxval: Any, *, shape: tuple[Any, ...], dtyp
     beyond = _exceeds(maxval, info.max, shape)
     if beyond is not None:
         span = _where(lax.bitwise_and(beyond, lax.gt(high, low)), lax.add(span, one), span)
-    # Two words are one number of twice the width, of which the residue is wanted.
-    factor = lax.rem(lax.full_like(span, 2 ** (width // 2)), span)
-    factor = lax.rem(lax.mul(factor, factor), span)
     parts = random_split(key, (2,))
     upper, lower = (random_bits(take(parts, i), width, shape) for i in range(2))
-    offset = lax.rem(lax.add(lax.mul(lax.rem(upper, span), factor), lax.rem(lower, span)), span)
+    offset = _residue(upper, lower, span)
     return lax.add(low, lax.convert_element_type(offset, dtype))
+
+
+def _residue(upper: Any, lower: Any, span: Any) -> Any:
+    """The number whose upper and lower half are two words, modulo ``span``.
+
+    The factor of the upper half wraps around where ``span`` has more than half of the bits; existing streams depend on
+    that.
+    """
+    dtype = span.dtype
+    width = dtypes.itemsize_bits(dtype)
+    factor = lax.rem(lax.full_like(span, 2 ** (width // 2)), span)
+    factor = lax.rem(lax.mul(factor, factor), span)
+    if width > 32:
+        return lax.rem(lax.add(lax.mul(lax.rem(upper, span), factor), lax.rem(lower, span)), span)
+    inverse = lax.div(lax.full_like(span, 2**32 - 1), span)
+    # Small operands, which must not be computed anew for each number.
+    span, factor, inverse = lax.optimization_barrier([span, factor, inverse])
+
+    def rem(x: Any) -> Any:
+        """``x % span`` without a division: the quotient by the inverse is at most 2 too small."""
+        x = lax.sub(x, lax.mul(lax.mulhi(x, inverse), span))
+        for _ in range(2):
+            x = lax.min(x, lax.sub(x, span))  # wraps around to a large number where x < span
+        return x
+
+    return rem(lax.add(lax.mul(rem(upper), factor), rem(lower)))
 
 
 def _clipped(x: Any, dtype: Any, low: int, high: int) -> Any:
@@ -261,7 +284,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
     dtype = typeof(p).dtype
     if not dtypes.issubdtype(dtype, np.floating):
         raise TypeError(f"jax.random.bernoulli: the probability p must be floating, got dtype {dtype}")
-    return _bernoulli(key, p, shape=result_shape("bernoulli", shape, p=p), mode=mode)
+    return _bernoulli.run(key, p, shape=result_shape("bernoulli", shape, p=p), mode=mode)
 
 
 @sampler
@@ -287,7 +310,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
     """
     refuse_sharding("rademacher", out_sharding)
     dtype = dtypes.scalar_dtype(int) if dtype is None else dtypes.requested_dtype(dtype, "rademacher")
-    return _rademacher(key, shape=as_sizes(shape), dtype=dtype)
+    return _rademacher.run(key, shape=as_sizes(shape), dtype=dtype)
 
 
 @sampler
