@@ -18,6 +18,10 @@ from jax.random._continuous import triangular as triangular
 from jax.random._continuous import truncated_normal as truncated_normal
 from jax.random._continuous import wald as wald
 from jax.random._continuous import weibull_min as weibull_min
+from jax.random._counting import binomial as binomial
+from jax.random._counting import geometric as geometric
+from jax.random._counting import multinomial as multinomial
+from jax.random._counting import poisson as poisson
 from jax.random._discrete import categorical as categorical
 from jax.random._discrete import choice as choice
 from jax.random._discrete import permutation as permutation
