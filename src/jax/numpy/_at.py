@@ -25,6 +25,7 @@ from jax._runtime.transfer import to_device
 from jax.lax import GatherScatterMode, convert_element_type, div, full_like, select
 from jax.numpy._index_plan import Plan, has_arrays, parse
 from jax.numpy._index_run import DEFAULT, Options, _combine_of, get, update
+from jax.numpy._promotion import _user_level as user_level
 from jax.numpy._promotion import (
     as_dtype,
     broadcast_to,
@@ -33,7 +34,6 @@ from jax.numpy._promotion import (
     promote_shapes,
     unwrap,
 )
-from jax.numpy._promotion import _user_level as user_level
 
 _Array = xla.Array
 _ArrayImpl = xla.ArrayImpl
@@ -266,6 +266,17 @@ class IndexUpdater:
         return f"{type(self).__name__}({self.array!r})"
 
 
+def _updater(op: str, doc: str) -> Callable[..., Any]:
+    def method(self: Any, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+               mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
+        return updated(self.array, self.index, values, op, options_of(
+            mode, None, wrap_negative_indices, unique_indices, indices_are_sorted))
+    method.__name__ = op
+    method.__qualname__ = f"IndexedElements.{op}"
+    method.__doc__ = doc
+    return method
+
+
 class IndexedElements:
     """``x.at[index]``: elements of ``x``.
 
@@ -295,6 +306,16 @@ class IndexedElements:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.array!r}, {self.index!r})"
 
+    set = _updater("set", "``x`` with the elements replaced by ``values``, as ``x[index] = values`` in NumPy.")
+    add = _updater("add", "``x`` with ``values`` added to the elements, once for each time that an element is named.")
+    subtract = _updater("subtract", "``x`` with ``values`` subtracted from the elements.")
+    multiply = _updater("multiply", "``x`` with the elements multiplied with ``values``.")
+    mul = multiply
+    divide = _updater("divide", "``x`` with the elements divided by ``values``; integers become floats, in all of ``x``.")
+    power = _updater("power", "``x`` with the elements raised to the powers ``values``.")
+    min = _updater("min", "``x`` with each element replaced by the smaller one of itself and ``values``.")
+    max = _updater("max", "``x`` with each element replaced by the larger one of itself and ``values``.")
+
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
             fill_value: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
         """``x[index]``, with a say about places out of bounds.
@@ -315,6 +336,7 @@ class IndexedElements:
 
 
 def options_of(mode: Any, fill_value: Any, wrap: bool, unique: bool, sorted_: bool) -> Options:
+    """The options of one call, in canonical and hashable form."""
     if mode is None and fill_value is None and wrap and not unique and not sorted_:
         return DEFAULT
     if mode is not None:
@@ -332,29 +354,3 @@ def _hashable_scalar(value: Any) -> Any:
     if isinstance(value, (float, np.floating)) and value != value:
         return np.nan
     return value
-
-
-def _updater(op: str, doc: str) -> Callable[..., Any]:
-    def method(self: IndexedElements, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-               mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
-        return updated(self.array, self.index, values, op, options_of(
-            mode, None, wrap_negative_indices, unique_indices, indices_are_sorted))
-    method.__name__ = op
-    method.__qualname__ = f"IndexedElements.{op}"
-    method.__doc__ = doc
-    return method
-
-
-_METHODS = {
-    "set": "``x`` with the elements replaced by ``values``, as ``x[index] = values`` in NumPy.",
-    "add": "``x`` with ``values`` added to the elements, once for each time that an element is named.",
-    "subtract": "``x`` with ``values`` subtracted from the elements.",
-    "multiply": "``x`` with the elements multiplied with ``values``.",
-    "divide": "``x`` with the elements divided by ``values``; integers become floats, in all of the result.",
-    "power": "``x`` with the elements raised to the powers ``values``.",
-    "min": "``x`` with each element replaced by the smaller one of itself and ``values``.",
-    "max": "``x`` with each element replaced by the larger one of itself and ``values``.",
-}
-for _name, _text in _METHODS.items():
-    setattr(IndexedElements, _name, _updater(_name, _text))
-IndexedElements.mul = IndexedElements.multiply  # type: ignore[attr-defined]

@@ -32,9 +32,9 @@ def size(a: Any, axis: Any = None) -> int:
     check_arraylike("size", a)
     sizes = shape_of(a)
     if axis is None:
-        return dims.size_of(sizes)  # type: ignore[no-any-return]
+        return dims.size_of(sizes)
     axes = canonical_axes(tuple(axis) if isinstance(axis, (tuple, list)) else (axis,), len(sizes), "size", "axis")
-    return dims.size_of([sizes[i] for i in axes])  # type: ignore[no-any-return]
+    return dims.size_of([sizes[i] for i in axes])
 
 
 def iterable(y: Any) -> bool:

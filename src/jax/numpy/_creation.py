@@ -17,7 +17,8 @@ from jax._language.avals import ShapedArray, not_an_array_message, typeof
 from jax._language.staging import StagingTrace
 from jax._language.trace import Tracer, current_trace
 from jax._runtime import dlpack
-from jax._runtime.transfer import check_range, copy as copy_buffer, to_device
+from jax._runtime.transfer import check_range, to_device
+from jax._runtime.transfer import copy as copy_buffer
 from jax.errors import ConcretizationTypeError
 from jax.lax._shape import copy_p
 from jax.numpy._promotion import as_dtype, broadcast_to, check_arraylike
@@ -253,14 +254,18 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return dlpack.from_dlpack(x, device=device, copy=copy)
 
 
+def _plain(dtype: Any) -> Any:
+    return dtypes.as_dtype(dtype)
+
+
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
     """The bytes of an object with the buffer protocol, read as elements of ``dtype``; see :func:`numpy.frombuffer`."""
-    return asarray(np.frombuffer(buffer=buffer, dtype=dtypes.as_dtype(dtype), count=count, offset=offset))
+    return asarray(np.frombuffer(buffer, _plain(dtype), count, offset))
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
     """The numbers in a text, separated by ``sep``; see :func:`numpy.fromstring`."""
-    return asarray(np.fromstring(string=string, dtype=dtypes.as_dtype(dtype), count=count, sep=sep))
+    return asarray(np.fromstring(string, _plain(dtype), count, sep=sep))
 
 
 def fromfile(*args: Any, **kwargs: Any) -> Any:
@@ -293,7 +298,7 @@ def _constant(shape: Any, dtype: Any, value: Any) -> Any:
 def _uniform(name: str, shape: Any, dtype: Any, value: int, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of zeros or ones."""
     shape = shape_argument(shape)
-    dtype = dtypes.requested_dtype(dtype, name)
+    dtype: Any = dtypes.requested_dtype(dtype, name)
     if isinstance(dtype, dtypes.ExtendedDType):
         return _placed(dtype.zeros(shape) if value == 0 else dtype.full(shape, value), device, out_sharding)
     if _get_trace().staged:
@@ -315,7 +320,7 @@ def shape_argument(shape: Any) -> tuple[Any, ...]:
             if type(d) is not int or d < 0:
                 break
         else:
-            return shape  # type: ignore[no-any-return]
+            return shape
     elif t is int and shape >= 0:
         return (shape,)
     if isinstance(shape, (_Array, np.ndarray)) and shape.ndim == 1 and not isinstance(shape, Tracer):

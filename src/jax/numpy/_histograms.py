@@ -55,7 +55,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 @composite(static_argnames=("bins",))
 def _edges(a: Any, limits: list[Any], bins: int) -> Any:
-    dtype = dtypes.to_inexact_dtype(typeof(a).dtype)
+    dtype: Any = dtypes.to_inexact_dtype(typeof(a).dtype)
     if limits:
         span = as_dtype(limits[0], dtype, False)
         low, high = (lax.index_in_dim(span, i, keepdims=False) for i in (0, 1))
@@ -132,7 +132,8 @@ def _bin_numbers(x: Any, edges: Any) -> Any:
 
 
 def _add_up(numbers: Any, weights: Any, size: int) -> Any:
-    return lax.scatter_add(lax.full((size,), 0, typeof(weights).dtype), lax.reshape(numbers, (*shape_of(numbers), 1)), weights,
+    places = lax.reshape(numbers, (*shape_of(numbers), 1))
+    return lax.scatter_add(lax.full((size,), 0, typeof(weights).dtype), places, weights,
                            lax.ScatterDimensionNumbers((), (0,), (0,)), mode="drop")
 
 

@@ -279,7 +279,12 @@ class Basic(NamedTuple):
 def basic(plan: Plan, shape: tuple[Any, ...]) -> Basic:
     """What a plan without ARRAY and FLAG entries does to an array of ``shape``."""
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    flips, moving, dropped, new, sizes, out = [], [], [], [], [], []
+    flips: list[int] = []
+    moving: list[tuple[int, bool]] = []
+    dropped: list[int] = []
+    new: list[int] = []
+    sizes: list[Any] = []
+    out: list[Any] = []
     axis = 0
     for entry in plan:
         if entry is NEW or entry == NEW:
@@ -389,6 +394,7 @@ def advanced(plan: Plan) -> Advanced:
 
 
 def has_arrays(plan: Plan) -> bool:
+    """Whether the plan has index arrays, so that :func:`advanced` describes it."""
     for entry in plan:
         if entry == ARRAY or (type(entry) is tuple and entry[0] == FLAG):
             return True

@@ -19,7 +19,6 @@ from jax.lax import (
     add,
     bitwise_and,
     bitwise_or,
-    broadcasted_iota,
     concatenate,
     dynamic_slice_p,
     dynamic_update_slice_p,
@@ -407,7 +406,6 @@ def _update_advanced(x: Any, plan: Plan, operands: Sequence[Any], values: Any, o
         x = expand_dims(x, expand)
     a = advanced(plan)
     shape, batch = typeof(x).shape, _batch_shape(operands)
-    rank = len(batch)
     steps = {axis: (start, size, step) for axis, start, size, step in a.slices}
     kept = [steps[r][1] if r in steps else shape[r] for r in a.rest]
     out_shape = (*kept[:a.before], *batch, *kept[a.before:])
@@ -436,7 +434,7 @@ def _scatter_geometry(a: Advanced, operands: Sequence[Any], shape: Any, batch: A
     inserted, window = list(axes), []
     batch_sizes: list[Any] = []
     along: list[int | None] = []
-    strided = []
+    strided: list[Any] = []
     where_batch = 0
     for o, r in enumerate(a.rest):
         if o == a.before:

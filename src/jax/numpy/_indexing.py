@@ -16,9 +16,8 @@ from jax._language.dims import canonical_axis, canonicalize_shape
 from jax._language.trace import Tracer
 from jax.errors import ConcretizationTypeError
 from jax.numpy._at import IndexUpdater as IndexUpdater
-from jax.numpy._at import _narrow, elements
+from jax.numpy._at import _narrow, elements, options_of, updated
 from jax.numpy._at import getitem as getitem
-from jax.numpy._at import options_of, updated
 from jax.numpy._creation import array, asarray
 from jax.numpy._index_run import Options, get
 from jax.numpy._promotion import as_dtype, broadcast_args, broadcast_to, check_arraylike, refuse_out, shape_of, unwrap
@@ -55,8 +54,8 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     refuse_out("take", out)
     check_arraylike("take", a, indices)
     if mode == "raise":
-        raise NotImplementedError("take: mode='raise' is not supported, compiled programs cannot raise; use 'fill', 'clip' or "
-                                  "'wrap'")
+        raise NotImplementedError("take: mode='raise' is not supported, compiled programs cannot raise; use 'fill', "
+                                  "'clip' or 'wrap'")
     if mode not in (None, "fill", "clip", "wrap", "promise_in_bounds") and not isinstance(mode, lax.GatherScatterMode):
         raise ValueError(f"take: mode must be 'fill', 'clip', 'wrap' or 'promise_in_bounds', got {mode!r}")
     a, indices = asarray(a), unwrap(indices)
@@ -132,8 +131,8 @@ def _aligned(name: str, arr: Any, indices: Any, axis: int) -> tuple[Any, Any, li
             if dims.is_one(a[d]):
                 a[d] = b[d]
             elif not dims.is_one(b[d]):
-                raise ValueError(f"{name}: sizes along axes other than {axis} must be equal or 1, got shapes {shape_of(arr)} "
-                                 f"and {shape_of(indices)}")
+                raise ValueError(f"{name}: sizes along axes other than {axis} must be equal or 1, got shapes "
+                                 f"{shape_of(arr)} and {shape_of(indices)}")
         if not dims.is_one(b[d]):
             batch.append(d)
     return broadcast_to(arr, tuple(a)), indices, batch
@@ -232,8 +231,8 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplac
     axis = canonical_axis(axis, arr.ndim, "put_along_axis")
     where = [n if d == axis else m for d, (n, m) in enumerate(zip(indices.shape, arr.shape, strict=True))]
     if dims.broadcast_shapes([indices.shape, tuple(where)]) != tuple(where):
-        raise ValueError(f"put_along_axis: sizes along axes other than {axis} must be equal or 1, got shapes {arr.shape} and "
-                         f"{indices.shape}")
+        raise ValueError(f"put_along_axis: sizes along axes other than {axis} must be equal or 1, got shapes {arr.shape} "
+                         f"and {indices.shape}")
     index = tuple([broadcast_to(indices, tuple(where)) if d == axis else
                    np.arange(n, dtype=np.int32).reshape([-1 if i == d else 1 for i in range(arr.ndim)])
                    for d, n in enumerate(arr.shape)])
@@ -259,7 +258,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     if isinstance(shape, (_Array, np.ndarray)) and not isinstance(shape, Tracer):
         shape = np.asarray(shape).tolist()
     shape = canonicalize_shape(shape, "unravel_index: shape")
-    return _unravel(indices, shape=shape)  # type: ignore[no-any-return]
+    return _unravel(indices, shape=shape)
 
 
 @composite(static_argnames=("shape",))
@@ -326,8 +325,8 @@ def _check_bounds(i: Any, n: int) -> None:
     if isinstance(i, Tracer):
         value = i._concrete()
         if value is None:
-            raise ConcretizationTypeError(i, "jnp.ravel_multi_index with mode='raise' looks at the values; use mode='clip' or "
-                                             "mode='wrap' under jit")
+            raise ConcretizationTypeError(i, "jnp.ravel_multi_index with mode='raise' looks at the values; use "
+                                             "mode='clip' or mode='wrap' under jit")
         i = value
     value = np.asarray(i)
     if value.size and (value.min() < 0 or value.max() >= n):

@@ -201,5 +201,3 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
             index.append(slice(int(found[d].min()) if "f" in side else None,
                                int(found[d].max()) + 1 if "b" in side else None))
     return getitem(asarray(filt), tuple(index))
-
-

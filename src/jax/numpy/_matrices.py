@@ -65,7 +65,7 @@ def _offset(name: str, k: Any) -> int | None:
         return None
     if np.ndim(k) or not hasattr(k, "__index__"):
         raise ValueError(f"{name}: k must be a scalar integer, got {k}")
-    return k.__index__()  # type: ignore[no-any-return]
+    return k.__index__()
 
 
 @composite(static_argnames=("shape", "dtype", "offset", "kind"))

@@ -160,7 +160,7 @@ def _pad_ramp(array: Any, values: Any, widths: Widths) -> Any:
         n = shape_of(array)[axis]
         if n == 0:
             raise ValueError("pad: an empty axis cannot be extended by a ramp")
-        sides = []
+        sides: list[Any] = []
         for count, end, at in ((low, ends[0], 0), (high, ends[1], n - 1)):
             edge = lax.index_in_dim(array, at, axis, keepdims=False)
             ramp, _ = _linspace(broadcast_to(end, shape_of(edge)), edge, num=count, endpoint=False, dtype=dtype, axis=axis)

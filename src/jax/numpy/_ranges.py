@@ -59,7 +59,7 @@ def _count(name: str, num: Any) -> int:
     num = canonical_dim(concrete_or_error(None, num, f"the argument num of jnp.{name}"), f"{name}: num")
     if num < 0:
         raise ValueError(f"{name}: the number of samples must not be negative, got {num}")
-    return num  # type: ignore[no-any-return]
+    return num
 
 
 @composite(static_argnames=("num", "endpoint", "dtype", "axis"))
@@ -67,7 +67,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     shape = common_shape("linspace", [shape_of(start), shape_of(stop)])
     common = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     integral = dtype is not None and dtypes.issubdtype(dtype, np.integer)
-    computed = common if dtype is None or integral else _wider(common, dtype)
+    computed: Any = common if dtype is None or integral else _wider(common, dtype)
     start, stop = (broadcast_to(as_dtype(x, computed, False), shape) for x in (start, stop))
     parts = num - 1 if endpoint else num
     if parts > 0:
@@ -98,7 +98,7 @@ def _wider(common: Any, dtype: Any) -> Any:
 
 def _interpolated(start: Any, stop: Any, parts: int, dtype: Any) -> Any:
     """``start (1 - t) + stop t`` at ``t = 0, 1/parts, ..., 1 - 1/parts``: exact at both ends, never beyond them."""
-    real_dtype = dtypes.to_real_dtype(dtype)
+    real_dtype: Any = dtypes.to_real_dtype(dtype)
     t = lax.div(lax.iota(real_dtype, parts), np.asarray(parts, real_dtype))
     shape = (parts, *shape_of(start))
     t = lax.broadcast_in_dim(as_dtype(t, dtype, False), shape, (0,))
@@ -271,7 +271,8 @@ class Joiner:
     """``r_`` and ``c_``: indexed with arrays, scalars and slices (which stand for ranges) they join these.
 
     A leading text ``"axis,ndmin,trans"`` of up to three integers says along which axis, to which rank arrays are raised,
-    and where their own axes then start; the texts ``"r"`` and ``"c"`` make a matrix of one row or column. ``r_`` joins along the first axis, ``c_`` vectors as columns.
+    and where their own axes then start; the texts ``"r"`` and ``"c"`` make a matrix of one row or column. ``r_`` joins
+    along the first axis, ``c_`` vectors as columns.
     """
 
     __slots__ = ("name", "axis", "ndmin", "first")
@@ -305,8 +306,8 @@ class Joiner:
         try:
             given = [int(t) for t in text.split(",")]
         except ValueError:
-            raise ValueError(f"{self.name}: the directive {text!r} is not understood, it may consist of up to three integers "
-                             "'axis,ndmin,trans', or be 'r' or 'c'") from None
+            raise ValueError(f"{self.name}: the directive {text!r} is not understood, it may consist of up to three "
+                             "integers 'axis,ndmin,trans', or be 'r' or 'c'") from None
         defaults = [self.axis, self.ndmin, self.first]
         axis, ndmin, first = (given + defaults[len(given):])[:3]
         return axis, ndmin, first
@@ -361,5 +362,3 @@ def _vander(x: Any, n: int, increasing: bool) -> Any:
     if not increasing:
         exponents = lax.rev(exponents, (1,))
     return power(x, exponents)
-
-

@@ -317,5 +317,3 @@ def _interp_periodic(x: Any, xp: Any, fp: Any, period: Any) -> Any:
     xp = around(xp, broadcast_to(period, (1,)))
     fp = around(fp, lax.full((1,), 0, typeof(fp).dtype))
     return _interp(x, xp, fp, [], modes=("edge", "edge"))
-
-

@@ -265,7 +265,7 @@ def _nonzero(name: str, a: Any, size: Any, fill_value: Any) -> tuple[Any, ...]:
     if rank == 0:
         a, rank = reshape(a, (1,)), 1
         fill_value = fill_value or None
-    return _nonzero_of_size(a, fill_value or (0,) * rank, size=size)  # type: ignore[no-any-return]
+    return _nonzero_of_size(a, fill_value or (0,) * rank, size=size)
 
 
 def known(x: Any, context: str) -> Any:

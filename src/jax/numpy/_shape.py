@@ -111,7 +111,8 @@ def _reshape_columns(a: Any, shape: tuple[Any, ...]) -> Any:
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """The elements of ``a`` in one dimension; see :func:`reshape` for ``order``."""
     if order == "K":
-        raise NotImplementedError("ravel: order='K' depends on the layout in memory, which is the compiler's; use 'C' or 'F'")
+        raise NotImplementedError("ravel: order='K' depends on the layout in memory, which is the compiler's; use 'C' or "
+                                  "'F'")
     check_arraylike("ravel", a)
     return reshape(a, (dims.size_of(shape_of(a)),), order, out_sharding=out_sharding)
 
@@ -370,7 +371,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         shift = array(shift)
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), shape)
-    axes = canonical_axes_repeated(axis, len(shape))
+    axes = _roll_axes(axis, len(shape))
     if isinstance(shift, Tracer):
         return _roll_traced(a, shift, axes=axes)
     shifts = np.asarray(shift)
@@ -387,7 +388,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     return _roll(a, moves=moves) if moves else asarray(a)
 
 
-def canonical_axes_repeated(axis: Any, rank: int) -> tuple[int, ...]:
+def _roll_axes(axis: Any, rank: int) -> tuple[int, ...]:
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     return tuple([canonical_axis(i, rank, "roll") for i in axes])
 

@@ -141,7 +141,7 @@ def _position(name: str, kth: Any, n: Any) -> int:
     at = kth + n if kth < 0 else kth
     if not 0 <= at < n:
         raise ValueError(f"{name}: kth={kth} is out of bounds for an axis of size {n}")
-    return at  # type: ignore[no-any-return]
+    return at
 
 
 def partition(a: Any, kth: int, axis: int = -1) -> Any:
