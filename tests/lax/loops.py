@@ -130,7 +130,7 @@ def mapped(f: Callable[..., Any], args: Sequence[Any], marks: Sequence[bool], si
             axes.append(None)
             continue
         axis = 0 if i % 2 == 0 else -1
-        new.append(tree_map(lambda x, axis=axis: np.stack([np.asarray(x) * (1 + j) for j in range(size)], axis), a))
+        new.append(tree_map(lambda x, axis=axis: jnp.stack([jnp.asarray(x) * (1 + j) for j in range(size)], axis), a))
         axes.append(axis)
     return jax.vmap(f, in_axes=tuple(axes))(*new)
 

@@ -99,7 +99,7 @@ def _checked_pair(f: Callable[..., Any]) -> Callable[..., Any]:
         out = f(carry, x)
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             what = f"a {type(out).__name__} of {len(out)}" if isinstance(out, (tuple, list)) else \
-                f"a {type(out).__name__}"
+                f"an array of type {out.aval.str_short()}" if isinstance(out, Array) else f"a {type(out).__name__}"
             raise TypeError(f"lax.scan: {describe(f)} must return a pair (carry, y), got {what}. Return (carry, None) "
                             "where no output is needed.")
         return tuple(out)

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax._base.caching import no_context, weak_cache
-from jax._language.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
-from jax._transforms.dce import dce_jaxpr, prune_consts
+from jax._language import rules
+from jax._language.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from jax._transforms.dce import dce_closed, dce_jaxpr, prune_consts
 from jax._transforms.linearize import linearize_jaxpr
 from jax._transforms.partial import partial_eval_jaxpr
 from jax.lax._control_common import (
@@ -122,38 +123,56 @@ def arrange(closed: ClosedJaxpr, num_outs: int, residuals: Sequence[Any], num_co
     for i, v in enumerate(outvars[num_carry:]):
         if type(v) is not Literal:
             place.setdefault(v, ("ys", i))
-    fixed = _invariant_vars(jaxpr, consts) if hoist else set()
-    hoisted: list[Any] = []
+    inside = {*carry, *place}
+    candidates = [v for v in residuals if type(v) is Literal or v not in inside] if hoist else []
+    hoisted, invariants = _invariants(closed, num_consts, candidates) if candidates else ([], None)
+    for i, v in enumerate(hoisted):
+        if type(v) is not Literal:
+            place[v] = ("invariant", i)
     sources = []
     for v in residuals:
-        found = None if type(v) is Literal else place.get(v)
-        if found is None and (v in fixed if type(v) is not Literal else hoist):
-            found = ("invariant", len(hoisted))
-            hoisted.append(v)
-        elif found is None:
+        found = ("invariant", hoisted.index(v)) if type(v) is Literal and hoist else None
+        if found is None and type(v) is not Literal:
+            found = place.get(v)
+        if found is None:
             found = ("ys", len(outvars) - num_carry)
             outvars.append(v)
-        if type(v) is not Literal:
-            place[v] = found
+            if type(v) is not Literal:
+                place[v] = found
         sources.append(found)
     info = jaxpr.debug_info._replace(arg_names=None)
     body = Jaxpr(jaxpr.constvars, jaxpr.invars, outvars, jaxpr.eqns, jaxpr.effects, info)
-    invariants = None
     if hoisted:
         body, _ = dce_jaxpr(body, [True] * len(outvars), instantiate=True)
-        eqns = [e for e in jaxpr.eqns if all(v in fixed for v in e.outvars)]
-        outside = Jaxpr(jaxpr.constvars, consts, hoisted, eqns, None, info)
-        invariants = prune_consts(dce_jaxpr(outside, [True] * len(hoisted), instantiate=True)[0], closed.consts)
     return prune_consts(body, closed.consts), invariants, sources
 
 
-def _invariant_vars(jaxpr: Jaxpr, consts: Sequence[Var]) -> set[Any]:
-    """The variables that depend on constants of the loop alone."""
-    fixed: set[Any] = {*consts, *jaxpr.constvars}
+def _invariants(closed: ClosedJaxpr, num_consts: int,
+                candidates: Sequence[Any]) -> tuple[list[Any], ClosedJaxpr | None]:
+    """Which of the candidates depend on constants of the loop alone, and the program that computes these."""
+    jaxpr = closed.jaxpr
+    fixed: set[Any] = {*jaxpr.invars[:num_consts], *jaxpr.constvars}
+    mixed = False
     for eqn in jaxpr.eqns:
-        if not eqn.effects and all(type(v) is Literal or v in fixed for v in eqn.invars):
+        known = [type(v) is Literal or v in fixed for v in eqn.invars]
+        if all(known) and not eqn.effects:
             fixed.update(eqn.outvars)
-    return fixed
+        elif eqn.primitive in rules.partial_eval_rules:
+            mixed = True
+    if not mixed:
+        found = [v for v in candidates if type(v) is Literal or v in fixed]
+        eqns = [e for e in jaxpr.eqns if all(v in fixed for v in e.outvars)]
+        outside = ClosedJaxpr(Jaxpr(jaxpr.constvars, jaxpr.invars[:num_consts], found, eqns, None, jaxpr.debug_info),
+                              closed.consts)
+    else:  # inside of nested jaxprs there may be more
+        whole = ClosedJaxpr(jaxpr.replace(outvars=list(candidates), effects=jaxpr.effects), closed.consts)
+        parts = partial_eval_jaxpr(whole, [i >= num_consts for i in range(len(jaxpr.invars))])
+        found = without(candidates, parts.out_unknown)
+        outside = permuted(parts.known, range(num_consts), range(len(found)))
+    if not found:
+        return [], None
+    program, _ = dce_closed(outside, [True] * len(found), instantiate=True)
+    return found, program
 
 
 def second_body(closed: ClosedJaxpr, sources: Sequence[tuple[str, int]], num_consts: int,

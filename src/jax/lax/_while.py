@@ -242,7 +242,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: An
     differentiated in both modes; between traced ones it is a :func:`while_loop`.
 
     Args:
-      lower, upper: integer scalars of one dtype; Python integers take the other's.
+      lower, upper: integer scalars of one dtype; Python and NumPy integers take the other's.
       body_fun: ``(i, val) -> val``, keeping the structure and the types of ``val``.
       init_val: the first ``val``, a tree of arrays.
       unroll: as for :func:`scan`; only between known bounds.
@@ -280,7 +280,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: An
 
 def _bounds_type(lower: Any, upper: Any) -> Any:
     """The type of the counter."""
-    avals = [typeof(lower), typeof(upper)]
+    # NumPy's integers are often sizes that come from computations in Python; they count as Python's.
+    avals = [typeof(int(x)) if isinstance(x, np.integer) else typeof(x) for x in (lower, upper)]
     for name, x, a in zip(("lower", "upper"), (lower, upper), avals, strict=True):
         if a.shape != () or not dtypes.issubdtype(a.dtype, np.integer):
             raise TypeError(f"lax.fori_loop: {name} must be an integer scalar, got {a.str_short()}"
@@ -296,7 +297,7 @@ def _bounds_type(lower: Any, upper: Any) -> Any:
 
 def _bound(x: Any, aval: Any) -> Any:
     if aval.weak_type:
-        return x
+        return x if isinstance(x, Array) else int(x)
     return with_aval(x, typeof(x), aval) if isinstance(x, Array) else np.asarray(x, aval.dtype)
 
 
