@@ -4,6 +4,9 @@ Results follow NumPy 2, with JAX's promotion of dtypes. Functions take arrays an
 arrays: nothing is changed in place.
 """
 
+import importlib as _importlib
+from typing import Any as _Any
+
 from jax._base._jaxlib import Array
 from jax.numpy._array_methods import astype as astype
 from jax.numpy._attributes import array_repr as array_repr
@@ -153,8 +156,8 @@ from jax.numpy._scalar_types import bool_ as bool_
 from jax.numpy._scalar_types import can_cast as can_cast
 from jax.numpy._scalar_types import cdouble as cdouble
 from jax.numpy._scalar_types import character as character
-from jax.numpy._scalar_types import complex128 as complex128
 from jax.numpy._scalar_types import complex64 as complex64
+from jax.numpy._scalar_types import complex128 as complex128
 from jax.numpy._scalar_types import complex_ as complex_
 from jax.numpy._scalar_types import complexfloating as complexfloating
 from jax.numpy._scalar_types import csingle as csingle
@@ -164,10 +167,7 @@ from jax.numpy._scalar_types import e as e
 from jax.numpy._scalar_types import euler_gamma as euler_gamma
 from jax.numpy._scalar_types import finfo as finfo
 from jax.numpy._scalar_types import flexible as flexible
-from jax.numpy._scalar_types import float16 as float16
-from jax.numpy._scalar_types import float32 as float32
 from jax.numpy._scalar_types import float4_e2m1fn as float4_e2m1fn
-from jax.numpy._scalar_types import float64 as float64
 from jax.numpy._scalar_types import float6_e2m3fn as float6_e2m3fn
 from jax.numpy._scalar_types import float6_e3m2fn as float6_e3m2fn
 from jax.numpy._scalar_types import float8_e3m4 as float8_e3m4
@@ -178,6 +178,9 @@ from jax.numpy._scalar_types import float8_e4m3fnuz as float8_e4m3fnuz
 from jax.numpy._scalar_types import float8_e5m2 as float8_e5m2
 from jax.numpy._scalar_types import float8_e5m2fnuz as float8_e5m2fnuz
 from jax.numpy._scalar_types import float8_e8m0fnu as float8_e8m0fnu
+from jax.numpy._scalar_types import float16 as float16
+from jax.numpy._scalar_types import float32 as float32
+from jax.numpy._scalar_types import float64 as float64
 from jax.numpy._scalar_types import float_ as float_
 from jax.numpy._scalar_types import floating as floating
 from jax.numpy._scalar_types import generic as generic
@@ -185,12 +188,12 @@ from jax.numpy._scalar_types import iinfo as iinfo
 from jax.numpy._scalar_types import inexact as inexact
 from jax.numpy._scalar_types import inf as inf
 from jax.numpy._scalar_types import int1 as int1
-from jax.numpy._scalar_types import int16 as int16
 from jax.numpy._scalar_types import int2 as int2
-from jax.numpy._scalar_types import int32 as int32
 from jax.numpy._scalar_types import int4 as int4
-from jax.numpy._scalar_types import int64 as int64
 from jax.numpy._scalar_types import int8 as int8
+from jax.numpy._scalar_types import int16 as int16
+from jax.numpy._scalar_types import int32 as int32
+from jax.numpy._scalar_types import int64 as int64
 from jax.numpy._scalar_types import int_ as int_
 from jax.numpy._scalar_types import integer as integer
 from jax.numpy._scalar_types import iscomplexobj as iscomplexobj
@@ -209,12 +212,12 @@ from jax.numpy._scalar_types import signedinteger as signedinteger
 from jax.numpy._scalar_types import single as single
 from jax.numpy._scalar_types import uint as uint
 from jax.numpy._scalar_types import uint1 as uint1
-from jax.numpy._scalar_types import uint16 as uint16
 from jax.numpy._scalar_types import uint2 as uint2
-from jax.numpy._scalar_types import uint32 as uint32
 from jax.numpy._scalar_types import uint4 as uint4
-from jax.numpy._scalar_types import uint64 as uint64
 from jax.numpy._scalar_types import uint8 as uint8
+from jax.numpy._scalar_types import uint16 as uint16
+from jax.numpy._scalar_types import uint32 as uint32
+from jax.numpy._scalar_types import uint64 as uint64
 from jax.numpy._scalar_types import unsignedinteger as unsignedinteger
 from jax.numpy._search import bincount as bincount
 from jax.numpy._search import digitize as digitize
@@ -314,9 +317,9 @@ from jax.numpy._ufuncs_elementary import expm1 as expm1
 from jax.numpy._ufuncs_elementary import hypot as hypot
 from jax.numpy._ufuncs_elementary import i0 as i0
 from jax.numpy._ufuncs_elementary import log as log
-from jax.numpy._ufuncs_elementary import log10 as log10
 from jax.numpy._ufuncs_elementary import log1p as log1p
 from jax.numpy._ufuncs_elementary import log2 as log2
+from jax.numpy._ufuncs_elementary import log10 as log10
 from jax.numpy._ufuncs_elementary import logaddexp as logaddexp
 from jax.numpy._ufuncs_elementary import logaddexp2 as logaddexp2
 from jax.numpy._ufuncs_elementary import rad2deg as rad2deg
@@ -402,3 +405,15 @@ mod = remainder
 pow = power
 radians = deg2rad
 round_ = round
+
+_lazy_modules = frozenset({"fft", "linalg"})
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _lazy_modules:
+        return _importlib.import_module(f"jax.numpy.{name}")
+    raise AttributeError(f"module 'jax.numpy' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_lazy_modules})
