@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from jax._api.composite import composite
-from jax._ground.families import COMPLEX, FLOAT, INEXACT, NUMERIC, category, check_category, like
-from jax._ground.structural import add_tangents, deflinear
+from jax._ground.families import COMPLEX, INEXACT, NUMERIC, category, check_category
+from jax._ground.structural import deflinear
 from jax._language import dims, rules
 from jax._language.avals import typeof
 from jax._language.primitive import Primitive
@@ -18,69 +17,15 @@ from jax._language.zeros import Zero
 from jax._lowering import hlo
 from jax._lowering.rules import register_lowering
 from jax._lowering.subprograms import lower_fun
-from jax.lax._arithmetic import add, mul, sub
-from jax.lax._comparison import eq, gt, lt, ne
+from jax.lax._arithmetic import add, mul, neg, sub
+from jax.lax._comparison import eq, ne
+from jax.lax._creation import full_like
 from jax.lax._exponential import exp, log1p
-from jax.lax._join import concatenate
 from jax.lax._magnitude import abs, max, min
+from jax.lax._recurrence import linear_recurrence, shifted, tree_scan
 from jax.lax._reduce import combine_extremum, identity_of
 from jax.lax._select import select
 from jax.lax._shape import rev
-from jax.lax._slice import pad, slice
-
-# --- scanning in a tree ---------------------------------------------------------------------------------------------
-# Neighbours are combined, the cumulative results of these pairs found by recursion, and those in between filled in: two
-# operations per element, all of them on whole arrays. (Blelloch, "Prefix sums and their applications", 1990.)
-
-Arrays = Sequence[Any]
-
-
-def tree_scan(combine: Callable[[Arrays, Arrays], list[Any]], xs: Arrays, axis: int,
-              short: Callable[[Arrays], list[Any]] | None = None, cut: int = 1) -> list[Any]:
-    """All prefixes of ``xs``, arrays of one shape, under the associative ``combine``.
-
-    ``short`` does up to ``cut`` elements in another way.
-    """
-    shape = typeof(xs[0]).shape
-    n = shape[axis]
-    if n <= 1:
-        return list(xs)
-    if short is not None and n <= cut:
-        return short(xs)
-
-    def part(values: Arrays, start: int, stop: int, step: int = 1) -> list[Any]:
-        size = typeof(values[0]).shape
-        begin, end, by = [0] * len(shape), list(size), [1] * len(shape)
-        begin[axis], end[axis], by[axis] = start, stop, step
-        return [slice(v, begin, end, by) for v in values]
-
-    half = n // 2
-    even, odd = part(xs, 0, n, 2), part(xs, 1, n, 2)
-    pairs = combine(part(even, 0, half), odd)
-    at_odd = tree_scan(combine, pairs, axis, short, cut)
-    rest = n - half - 1  # even places behind the first
-    first = part(even, 0, 1)
-    if rest == 0:
-        at_even = first
-    else:
-        between = combine(part(at_odd, 0, rest), part(even, 1, rest + 1))
-        at_even = [concatenate([a, b], axis) for a, b in zip(first, between, strict=True)]
-    return [_interleave(a, b, axis, n) for a, b in zip(at_even, at_odd, strict=True)]
-
-
-def _interleave(even: Any, odd: Any, axis: int, n: int) -> Any:
-    """``even[0], odd[0], even[1], ...`` along ``axis``: both are spread out with zeros and added."""
-    rank = len(typeof(even).shape)
-    dtype = typeof(even).dtype
-    # Minus zero is what leaves every float as it is when added, minus zero included.
-    kind = category(dtype)
-    zero = np.array(complex(-0.0, -0.0) if kind == COMPLEX else -0.0 if kind == FLOAT else 0, dtype)
-    config: list[Any] = [(0, 0, 0)] * rank
-    config[axis] = (0, 1 - n % 2, 1)
-    spread = pad(even, zero, config)
-    config[axis] = (1, n % 2, 1)
-    return add(spread, pad(odd, zero, config))
-
 
 # --- what cumulative operations share -------------------------------------------------------------------------------
 
@@ -138,21 +83,18 @@ def _cumulative(name: str, accepted: frozenset[str], combine: Callable[[Any, Any
     return prim
 
 
-def _derivative(prim: Primitive, combine: Callable[[Any, Any, Any, Any], tuple[Any, Any]]) -> None:
-    """The jvp by scanning pairs: ``combine(a, tangent of a, b, tangent of b) -> (value, tangent)``."""
-    @composite(static_argnames=("axis", "reverse"))
-    def tangent_of(x: Any, t: Any, *, axis: int, reverse: bool) -> Any:
-        if reverse:
-            x, t = rev(x, (axis,)), rev(t, (axis,))
-        _, out = tree_scan(lambda a, b: list(combine(*a, *b)), [x, t], axis)
-        return rev(out, (axis,)) if reverse else out
+def _derivative(prim: Primitive, coefficients: Callable[..., tuple[Any, Any]]) -> None:
+    """The jvp as a recurrence ``t_out[i] = a[i] * t_out[i - 1] + w[i] * t[i]``.
 
+    ``coefficients(x, out, axis, reverse) -> (a, w)``.
+    """
     def jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> Any:
         (x,), (t,) = primals, tangents
         out = prim.bind(x, axis=axis, reverse=reverse)
         if type(t) is Zero:
             return out, Zero.from_primal_value(out)
-        return out, tangent_of(x, t, axis=axis, reverse=reverse)
+        a, w = coefficients(x, out, axis, reverse)
+        return out, linear_recurrence(a, mul(w, t), axis, reverse)
 
     rules.primitive_jvps[prim] = jvp
 
@@ -187,7 +129,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 
 cumprod_p = _cumulative("cumprod", NUMERIC, mul, lambda dtype, a, b: hlo.multiply(a, b), "mul", (256, 32))
-_derivative(cumprod_p, lambda a, ta, b, tb: (mul(a, b), add_tangents(mul(ta, b), mul(a, tb))))
+_derivative(cumprod_p, lambda x, out, axis, reverse: (x, shifted(out, axis, 1, reverse)))
 
 
 # --- extrema --------------------------------------------------------------------------------------------------------
@@ -205,19 +147,20 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _bind(cummin_p, operand, axis, reverse)
 
 
-def _share(pick: Callable[[Any, Any], Any], before: Callable[[Any, Any], Any], a: Any, ta: Any, b: Any, tb: Any) -> Any:
-    half = like(ta, 0.5)
-    mean = add_tangents(mul(ta, half), mul(tb, half))
-    chosen = pick(a, b)
-    if category(typeof(a).dtype) == COMPLEX:  # lexicographic order: whatever was picked
-        return chosen, select(eq(a, b), mean, select(eq(chosen, a), ta, tb))
-    return chosen, select(eq(a, b), mean, select(before(a, b), ta, tb))
+def _chosen(x: Any, out: Any, axis: int, reverse: bool) -> tuple[Any, Any]:
+    """How much each extreme is the one before it and how much the element itself."""
+    one, half, zero = (full_like(x, v) for v in (1, 0.5, 0))
+    before = shifted(out, axis, 0, reverse)
+    kept = select(eq(before, x), half, select(eq(out, x), zero, one))
+    # There is nothing before the first.
+    kept = shifted(shifted(kept, axis, 0, not reverse), axis, 0, reverse)
+    return kept, sub(one, kept)
 
 
 cummax_p = _cumulative("cummax", NUMERIC, max, functools.partial(combine_extremum, "max"), "max", (64, 32))
 cummin_p = _cumulative("cummin", NUMERIC, min, functools.partial(combine_extremum, "min"), "min", (64, 32))
-_derivative(cummax_p, functools.partial(_share, max, gt))
-_derivative(cummin_p, functools.partial(_share, min, lt))
+_derivative(cummax_p, _chosen)
+_derivative(cummin_p, _chosen)
 
 
 # --- log-sum-exp ----------------------------------------------------------------------------------------------------
@@ -240,20 +183,18 @@ def _log_add_exp(a: Any, b: Any) -> Any:
         return add(top, log1p(exp(sub(bottom, top))))
     gap = sub(a, b)
     # Infinities of one sign have no difference; their sum is the answer, as it is for NaN.
-    return select(ne(gap, gap), add(a, b), add(top, log1p(exp(_minus(abs(gap))))))
+    return select(ne(gap, gap), add(a, b), add(top, log1p(exp(neg(abs(gap))))))
 
 
-def _minus(x: Any) -> Any:
-    return mul(x, like(x, -1))
+def _shares(x: Any, out: Any, axis: int, reverse: bool) -> tuple[Any, Any]:
+    """Which part of each sum is the sum before it and which the element itself."""
+    before = shifted(out, axis, -np.inf, reverse)
+    return _ratio(before, out), _ratio(x, out)
 
 
-def _log_add_exp_tangent(a: Any, ta: Any, b: Any, tb: Any) -> Any:
-    out = _log_add_exp(a, b)
-    return out, add_tangents(mul(ta, _share_of(a, out)), mul(tb, _share_of(b, out)))
-
-
-def _share_of(x: Any, total: Any) -> Any:
-    return exp(sub(x, total))
+def _ratio(part: Any, total: Any) -> Any:
+    # Equal infinities have no difference.
+    return exp(select(eq(part, total), full_like(part, 0), sub(part, total)))
 
 
 def _log_add_exp_scalar(dtype: Any, a: Any, b: Any) -> Any:
@@ -261,7 +202,7 @@ def _log_add_exp_scalar(dtype: Any, a: Any, b: Any) -> Any:
 
 
 cumlogsumexp_p = _cumulative("cumlogsumexp", INEXACT, _log_add_exp, _log_add_exp_scalar, "max", (1, 1))
-_derivative(cumlogsumexp_p, _log_add_exp_tangent)
+_derivative(cumlogsumexp_p, _shares)
 
 __all__ = ["cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p", "cumprod", "cumprod_p",
-           "cumsum", "cumsum_p", "tree_scan"]
+           "cumsum", "cumsum_p"]
