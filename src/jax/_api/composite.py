@@ -26,7 +26,11 @@ def composite(fun: Callable[..., Any] | None = None, *, static_argnames: str | S
     """
     if fun is None:
         return functools.partial(composite, static_argnames=static_argnames)
-    compiled = jit(fun, static_argnames=static_argnames or None)
+
+    def compiled(*args: Any, **kwargs: Any) -> Any:  # made at the first eager call: most functions are never called
+        nonlocal compiled
+        compiled = jit(fun, static_argnames=static_argnames or None).in_cpp
+        return compiled(*args, **kwargs)
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -35,7 +39,6 @@ def composite(fun: Callable[..., Any] | None = None, *, static_argnames: str | S
             return fun(*args, **kwargs)
         return compiled(*args, **kwargs)
 
-    call.compiled = compiled  # type: ignore[attr-defined]
     return call
 
 

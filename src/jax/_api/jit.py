@@ -176,6 +176,7 @@ def _wrap(fun: Callable[..., Any], options: Options) -> Any:
     wrapped.eval_shape = api_boundary(lambda *args, **kwargs: _trace(fun, options, args, kwargs).out_info)
     wrapped.clear_cache = lambda: _clear(compiled, fun)
     wrapped._cache_size = compiled._cache_size
+    wrapped.in_cpp = compiled  # for library code, whose static arguments are known to be hashable
     return wrapped
 
 
@@ -261,10 +262,15 @@ def prepare(fun: Any, options: Options, args: Any, kwargs: Any, *, abstract: boo
     """Flattens a call and traces it (from the cache if its types have been seen)."""
     static, dyn_args, dyn_kwargs = split_static(options, args, kwargs, fun)
     leaves, in_tree = tree_flatten((dyn_args, dyn_kwargs))
+    operands = leaves
+    for x in leaves:
+        if hasattr(type(x), "__jax_array__"):  # objects that stand for an array
+            operands = [x.__jax_array__() if hasattr(type(x), "__jax_array__") else x for x in leaves]
+            break
     try:
-        avals = tuple([typeof(x) for x in leaves])
+        avals = tuple([typeof(x) for x in operands])
     except TypeError:
-        avals = tuple([_abstract_leaf(x, abstract) for x in leaves])
+        avals = tuple([_abstract_leaf(x, abstract) for x in operands])
         if not abstract or None in avals:
             _explain_bad_argument(fun, leaves, in_tree, abstract)
     traced: Any = _trace_cached(fun, in_tree, avals, static, axis_env.get(), options.inline)
@@ -273,8 +279,8 @@ def prepare(fun: Any, options: Options, args: Any, kwargs: Any, *, abstract: boo
     donated = donation(options, in_tree, static)
     if consts:
         donated = (*(False,) * len(consts), *donated)
-        return Call(jaxpr, [*consts, *leaves], leaves, in_tree, out_tree, donated, name)
-    return Call(jaxpr, leaves, leaves, in_tree, out_tree, donated, name)
+        return Call(jaxpr, [*consts, *operands], leaves, in_tree, out_tree, donated, name)
+    return Call(jaxpr, operands, leaves, in_tree, out_tree, donated, name)
 
 
 def _abstract_leaf(x: Any, allowed: bool) -> Any:

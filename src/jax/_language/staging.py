@@ -33,12 +33,12 @@ _scalar_types = (int, float, bool, complex)
 class StagedTracer(Tracer):
     """A value of the program under construction."""
 
-    __slots__ = ("aval", "var", "source")
+    __slots__ = ("aval", "variable", "source")
 
     def __init__(self, trace: StagingTrace, aval: Any, var: Any, source: Any = None) -> None:
         self._trace = trace
         self.aval = aval
-        self.var = var
+        self.variable = var
         self.source = source
 
     def _origin_msg(self) -> str:
@@ -92,7 +92,7 @@ class StagingTrace(Trace):
     def atom(self, x: Any) -> Any:
         """The variable or literal for an operand."""
         if type(x) is StagedTracer and x._trace is self:
-            return x.var
+            return x.variable
         t = type(x)
         if t in _scalar_types:
             return Literal(x, typeof(x))
@@ -100,7 +100,7 @@ class StagingTrace(Trace):
             aval = typeof(x)
             if isinstance(aval.dtype, np.dtype):
                 return Literal(np.asarray(x, aval.dtype), aval)
-        return self.lift(x).var
+        return self.lift(x).variable
 
     def lift(self, x: Any) -> StagedTracer:
         """A tracer of this trace for any operand."""
@@ -114,17 +114,17 @@ class StagingTrace(Trace):
         return self.new_const(x)
 
     def process(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        invars = [x.var if type(x) is StagedTracer and x._trace is self else self.atom(x) for x in args]
+        invars = [x.variable if type(x) is StagedTracer and x._trace is self else self.atom(x) for x in args]
         if self.finished:
             raise RuntimeError(f"{prim} was applied under a trace that has finished")
         out, effects = abstract_eval(prim, tuple([v.aval for v in invars]), params)
         tb = _capture()
         if prim.multiple_results:
             outs: Any = [StagedTracer(self, a, Var(a), tb) for a in out]
-            outvars = [t.var for t in outs]
+            outvars = [t.variable for t in outs]
         else:
             outs = StagedTracer(self, out, Var(out), tb)
-            outvars = [outs.var]
+            outvars = [outs.variable]
         if effects:
             self.effects = self.effects | effects
         self.eqns.append(JaxprEqn(invars, outvars, prim, params, effects, SourceInfo(tb, _names())))
@@ -139,7 +139,7 @@ class StagingTrace(Trace):
         if effects:
             self.effects = self.effects | effects
         info = SourceInfo(tb, _names()) if source is None else source
-        self.eqns.append(JaxprEqn(invars, [t.var for t in outs], prim, params, effects, info))
+        self.eqns.append(JaxprEqn(invars, [t.variable for t in outs], prim, params, effects, info))
         return outs
 
     def custom_jvp(self, prim: Any, fun: Any, jvp: Any, args: Any, params: dict[str, Any]) -> Any:
@@ -240,7 +240,7 @@ def explain_origin(trace: StagingTrace, tracer: StagedTracer) -> str:
 
 
 def _arguments_behind(trace: StagingTrace, tracer: StagedTracer) -> list[int]:
-    wanted = {tracer.var}
+    wanted = {tracer.variable}
     for eqn in reversed(trace.eqns):
         if any(v in wanted for v in eqn.outvars):
             wanted.update(v for v in eqn.invars if type(v) is not Literal)

@@ -93,13 +93,11 @@ def _operators() -> dict[str, Any]:
         members[f"__r{name}__"] = _reflected(_function(function), symbol)
     for name, (function, symbol) in _comparisons.items():
         members[f"__{name}__"] = _operator(function, symbol, soft=name in ("eq", "ne"))
-    members["__neg__"] = lambda self: _function(arith.negative)(self)
-    members["__pos__"] = lambda self: arith.positive(self)
-    members["__abs__"] = lambda self: arith.absolute(self)
-    members["__invert__"] = lambda self: logic.invert(self)
     for name, member in members.items():
         member.__name__ = name
         member.__qualname__ = f"Array.{name}"
+    members.update({"__neg__": _function(arith.negative), "__pos__": arith.positive, "__abs__": arith.absolute,
+                    "__invert__": logic.invert})
     return members
 
 
@@ -263,7 +261,7 @@ def _members() -> dict[str, Any]:
         "__round__": _round, "__contains__": _contains, "__setitem__": _setitem, "__array_priority__": 100,
         "__array_namespace__": _array_namespace,
         "astype": _astype, "view": _view, "transpose": _transpose, "reshape": _reshape, "flatten": _flatten,
-        "clip": _clip, "compress": _compress,
+        "copy": _copy, "clip": _clip, "compress": _compress,
         "T": property(_reversed_axes, doc="The array with its axes reversed."),
         "mT": property(_matrix_transpose, doc="The array with its last two axes swapped."),
         "real": property(lambda self: floating.real(self), doc="The real part of each element."),

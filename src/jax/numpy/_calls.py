@@ -21,6 +21,7 @@ from jax import dtypes
 from jax._api.jit import jit
 from jax._base.config import enable_x64, numpy_rank_promotion
 from jax._language.trace import bottom, current_trace
+from jax.numpy._promotion import promote_shapes
 
 _get_trace = current_trace.get
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -52,8 +53,11 @@ def _keep_parameter_names(call: Any, fun: Any) -> Any:
     return call
 
 
-def unary(prim: Any, accepted: frozenset[Any], **params: Any) -> Callable[[Any], Any]:
-    """Decorator of a function of one array that is ``prim`` (with ``params``) for operands of ``accepted`` dtypes."""
+def unary(prim: Any = None, accepted: frozenset[Any] = frozenset(), **params: Any) -> Callable[[Any], Any]:
+    """Decorator of a function of one array that is ``prim`` (with ``params``) for operands of ``accepted`` dtypes.
+
+    Without ``prim`` the function always takes several.
+    """
     def decorate(fun: Any) -> Any:
         def compiled(x: Any) -> Any:
             nonlocal compiled
@@ -68,14 +72,18 @@ def unary(prim: Any, accepted: frozenset[Any], **params: Any) -> Callable[[Any],
             if aval is not None and aval.dtype in accepted:
                 return trace.process(prim, (x,), params.copy())
             return fun(x) if trace.staged else compiled(x)
-        return _keep_parameter_names(call, fun)
+
+        def call_general(x: Any) -> Any:
+            return fun(x) if _get_trace().staged else compiled(x)
+        return _keep_parameter_names(call_general if prim is None else call, fun)
     return decorate
 
 
-def binary(prim: Any, accepted: frozenset[Any], **params: Any) -> Callable[[Any], Any]:
+def binary(prim: Any = None, accepted: frozenset[Any] = frozenset(), **params: Any) -> Callable[[Any], Any]:
     """Decorator of a function of two arrays that is ``prim`` for operands of one dtype out of ``accepted``.
 
-    Python numbers that are literals of the other operand's dtype go to the primitive as they are.
+    Without ``prim`` the function always takes several. Python numbers that are literals of the other operand's dtype go
+    to the primitive as they are.
     """
     def decorate(fun: Any) -> Any:
         def compiled(x: Any, y: Any) -> Any:
@@ -106,24 +114,53 @@ def binary(prim: Any, accepted: frozenset[Any], **params: Any) -> Callable[[Any]
                 if a is b:
                     if a is not None and a.dtype in accepted:
                         return trace.process(prim, (x, y), params.copy())
-                elif a is not None and b is not None and a.dtype is b.dtype and a.dtype in accepted:
-                    s, t = a.shape, b.shape
-                    if len(s) == len(t) or not s or not t:
+                else:
+                    if b is None and (ty is np.ndarray or isinstance(y, np.generic)):
+                        b = y
+                    elif a is None and (tx is np.ndarray or isinstance(x, np.generic)):
+                        a = x
+                    if a is not None and b is not None and a.dtype is b.dtype and a.dtype in accepted:
+                        s, t = a.shape, b.shape
+                        if len(s) != len(t) and s and t:
+                            x, y = promote_shapes(fun.__name__, x, y)
                         return trace.process(prim, (x, y), params.copy())
-            return fun(x, y) if trace.staged else compiled(x, y)
-        return _keep_parameter_names(call, fun)
+            return fun(x, y) if trace.staged or numpy_rank_promotion.value == "warn" else compiled(x, y)
+
+        def call_general(x: Any, y: Any) -> Any:
+            return fun(x, y) if _get_trace().staged or numpy_rank_promotion.value == "warn" else compiled(x, y)
+        return _keep_parameter_names(call_general if prim is None else call, fun)
     return decorate
+
+
+_constants: dict[tuple[Any, Any], Any] = {}
+_BOUNDS = {d: (int(dtypes.iinfo(d).min), int(dtypes.iinfo(d).max)) for d in INTEGERS}
 
 
 def _literal(value: Any, aval: Any) -> Any:
     """The Python number ``value`` as an operand beside one of type ``aval``, or None if that takes a promotion."""
     dtype = aval.dtype
+    t = type(value)
     if dtype is _F32:
         if not enable_x64.value:
-            return value if type(value) is float else float(value)
-        return None if aval.weak_type else np.asarray(value, _F32)
-    if type(value) is int:
-        if dtype is _I32 and not enable_x64.value:
+            return value if t is float else float(value)
+    elif dtype is _I32:
+        if t is int and not enable_x64.value:
             return value if -2147483648 <= value <= 2147483647 else None
+    if aval.weak_type:
         return None
-    return None
+    if t is int and dtype in INTEGERS:
+        low, high = _BOUNDS[dtype]
+        return _constant(value, dtype) if low <= value <= high else None
+    return _constant(value, dtype) if dtype in FLOATS else None
+
+
+def _constant(value: Any, dtype: Any) -> Any:
+    if not value or value != value:  # zeros have signs, and NaN is not found again
+        return np.asarray(value, dtype)
+    found = _constants.get((dtype, value))
+    if found is None:
+        if len(_constants) > 4096:  # a bound, not a leak
+            _constants.clear()
+        found = _constants[dtype, value] = np.asarray(value, dtype)
+        found.flags.writeable = False
+    return found

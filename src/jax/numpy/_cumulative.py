@@ -52,9 +52,21 @@ def _scan(a: Any, name: str, axis: int | None, dtype: Any, promote_integers: boo
     return out
 
 
+def _default_scan(name: str) -> Any:
+    def scan(a: Any, axis: int | None) -> Any:
+        return _scan(a, name, axis, None)
+    scan.__name__ = name
+    return composite(scan, static_argnames=("axis",))
+
+
+_default_scans = {name: _default_scan(name) for name in ("cumsum", "cumprod", "nancumsum", "nancumprod")}
+
+
 def _cumulative(name: str, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
+    if dtype is None and out is None:
+        return _default_scans[name](a, _axis(axis))
     refuse_out(name, out)
-    return _scan(a, name=name, axis=_axis(axis), dtype=None if dtype is None else dtypes.requested_dtype(dtype, name))
+    return _scan(a, name, _axis(axis), None if dtype is None else dtypes.requested_dtype(dtype, name))
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:

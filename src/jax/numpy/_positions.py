@@ -86,13 +86,13 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
       ValueError: for an axis of size 0.
     """
     refuse_out("argmax", out)
-    return _argmax(a, axis=_axis(axis), keepdims=builtins.bool(keepdims))
+    return _argmax(a, _axis(axis), builtins.bool(keepdims))
 
 
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
     """The index of the first smallest element along ``axis``. Arguments as for ``jnp.argmax``."""
     refuse_out("argmin", out)
-    return _argmin(a, axis=_axis(axis), keepdims=builtins.bool(keepdims))
+    return _argmin(a, _axis(axis), builtins.bool(keepdims))
 
 
 def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
@@ -101,7 +101,7 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
     Arguments as for ``jnp.argmax``.
     """
     refuse_out("nanargmax", out)
-    return _nan_place(a, name="nanargmax", axis=_axis(axis), keepdims=builtins.bool(keepdims))
+    return _nan_place(a, "nanargmax", _axis(axis), builtins.bool(keepdims))
 
 
 def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
@@ -110,7 +110,7 @@ def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
     Arguments as for ``jnp.argmax``.
     """
     refuse_out("nanargmin", out)
-    return _nan_place(a, name="nanargmin", axis=_axis(axis), keepdims=builtins.bool(keepdims))
+    return _nan_place(a, "nanargmin", _axis(axis), builtins.bool(keepdims))
 
 
 @composite(static_argnames=("name", "axis", "keepdims"))
@@ -119,9 +119,9 @@ def _nan_place(a: Any, name: str, axis: int | None, keepdims: bool) -> Any:
     find, worst = (_argmax, "max") if name == "nanargmax" else (_argmin, "min")
     dtype = typeof(a).dtype
     if category(dtype) not in ("floating", "complex"):
-        return find(a, axis=axis, keepdims=keepdims)
+        return find(a, axis, keepdims)
     missing = lax.ne(a, a)
     fill = constant(dtype, identity_of(worst, dtype).item())
-    out = find(_where(missing, fill, a), axis=axis, keepdims=keepdims)
+    out = find(_where(missing, fill, a), axis, keepdims)
     nothing = red.all(missing, axis, keepdims=keepdims)
     return _where(nothing, np.asarray(-1, typeof(out).dtype), out)

@@ -94,11 +94,13 @@ def as_dtype(x: Any, dtype: Any, weak: bool) -> Any:
     A Python scalar stays one where its own dtype is the right one: it is a literal in programs and needs no transfer.
     Values are converted as arrays are: integers that do not fit wrap around.
     """
-    t = type(x)
-    if t in _PYTHON_SCALARS:
-        return _scalar_as(x, t, dtype, weak)
-    have = typeof(x)
-    if have.dtype == dtype and (have.weak_type or not weak):
+    have = getattr(x, "aval", None)
+    if have is None:
+        t = type(x)
+        if t in _PYTHON_SCALARS:
+            return _scalar_as(x, t, dtype, weak)
+        have = typeof(x)
+    if (have.dtype is dtype or have.dtype == dtype) and (have.weak_type or not weak):
         return x
     if not weak and isinstance(x, np.generic | np.ndarray) and not x.shape and isinstance(dtype, np.dtype):
         return np.asarray(np.asarray(x, have.dtype), dtype)
@@ -145,25 +147,35 @@ def const(x: Any, value: Any) -> Any:
     return constant(aval.dtype, value)
 
 
+def _common(args: Sequence[Any]) -> tuple[Sequence[Any], Any, bool]:
+    """The operands as arrays or scalars, their common dtype and whether it is weak."""
+    entries = []
+    for x in args:
+        aval = getattr(x, "aval", None)
+        if aval is None:
+            args = [unwrap(x) for x in args]
+            entries = [dtypes.entry_of(x) for x in args]
+            break
+        entries.append((aval.dtype, aval.weak_type))
+    return args, *dtypes.promote_entries(tuple(entries))
+
+
 def promote_dtypes(*args: Any) -> list[Any]:
     """The operands in their common dtype."""
-    args = tuple([unwrap(x) for x in args])
-    dtype, weak = dtypes.promote_entries(tuple([dtypes.entry_of(x) for x in args]))
+    args, dtype, weak = _common(args)
     return [as_dtype(x, dtype, weak) for x in args]
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Any]:
     """The operands in their common dtype, or in the default float where that is an integer or boolean one."""
-    args = tuple([unwrap(x) for x in args])
-    dtype, weak = dtypes.promote_entries(tuple([dtypes.entry_of(x) for x in args]))
+    args, dtype, weak = _common(args)
     dtype = dtypes.to_inexact_dtype(dtype)
     return [as_dtype(x, dtype, weak) for x in args]
 
 
 def promote_dtypes_numeric(*args: Any) -> list[Any]:
     """The operands in their common dtype, or in the default integer where all are booleans."""
-    args = tuple([unwrap(x) for x in args])
-    dtype, weak = dtypes.promote_entries(tuple([dtypes.entry_of(x) for x in args]))
+    args, dtype, weak = _common(args)
     if dtype == np.bool_:
         dtype = dtypes.scalar_dtype(int)
     return [as_dtype(x, dtype, weak) for x in args]
@@ -171,8 +183,7 @@ def promote_dtypes_numeric(*args: Any) -> list[Any]:
 
 def promote_dtypes_complex(*args: Any) -> list[Any]:
     """The operands in the complex dtype that holds them all."""
-    args = tuple([unwrap(x) for x in args])
-    dtype, weak = dtypes.promote_entries(tuple([dtypes.entry_of(x) for x in args]))
+    args, dtype, weak = _common(args)
     dtype = dtypes.to_complex_dtype(dtype)
     return [as_dtype(x, dtype, weak) for x in args]
 

@@ -74,7 +74,7 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
     Arguments as for ``jnp.quantile``.
     """
     _refuse("median", out, overwrite_input)
-    return _median(a, axis=static_axis(axis), keepdims=builtins.bool(keepdims))
+    return _median(a, static_axis(axis), builtins.bool(keepdims))
 
 
 def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
@@ -97,7 +97,7 @@ def _call(name: str, a: Any, q: Any, axis: Any, out: Any, overwrite_input: bool,
                          f"{', '.join(map(repr, (*_CONTINUOUS, *_DISCRETE)))}")
     if weights is not None and method != "inverted_cdf":
         raise NotImplementedError(f"{name}: weights are for method='inverted_cdf', got method={method!r}")
-    return _quantile(a, q, weights, name=name, axis=static_axis(axis), method=method, keepdims=builtins.bool(keepdims))
+    return _quantile(a, q, weights, name, static_axis(axis), method, builtins.bool(keepdims))
 
 
 # --- sorting --------------------------------------------------------------------------------------------------------

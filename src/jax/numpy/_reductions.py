@@ -140,7 +140,7 @@ def _reduce(name: str, prim: Any, monoid: str, combine: Callable[..., Any], a: A
     return restore_axes(out, shape, axes) if keepdims else out
 
 
-def _fast(prim: Any, general: Any, accepted: frozenset[Any], params: dict[str, Any], name: str,
+def fast(prim: Any, general: Any, accepted: frozenset[Any], params: dict[str, Any], name: str,
           of_nothing: bool = True) -> Callable[..., Any]:
     """The call of a reduction that was given nothing but axes: one compiled call, or the primitive under a trace.
 
@@ -198,9 +198,9 @@ def _prod(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, i
 
 # Integers of the default width and wider need no promotion; 64-bit ones exist in both modes.
 _DIRECT = frozenset(d for d in _WIDE if d.kind in "fc" or d.itemsize == 8)
-_fast_sum = _fast(lax.reduce_sum_p, lambda a, axis, keepdims: _sum(a, axis, None, keepdims), _DIRECT,
+_fast_sum = fast(lax.reduce_sum_p, lambda a, axis, keepdims: _sum(a, axis, None, keepdims), _DIRECT,
                   {"out_sharding": None}, "sum")
-_fast_prod = _fast(lax.reduce_prod_p, lambda a, axis, keepdims: _prod(a, axis, None, keepdims), _DIRECT, {}, "prod")
+_fast_prod = fast(lax.reduce_prod_p, lambda a, axis, keepdims: _prod(a, axis, None, keepdims), _DIRECT, {}, "prod")
 
 
 def _requested(name: str, dtype: Any) -> Any:
@@ -235,8 +235,8 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
     if dtype is None and out is None and initial is None and where is None and promote_integers is True:
         return _fast_sum(a, axis, keepdims)
     refuse_out("sum", out)
-    return _sum(a, axis=static_axis(axis), dtype=_requested("sum", dtype), keepdims=builtins.bool(keepdims),
-                initial=initial, where=where, promote_integers=builtins.bool(promote_integers))
+    return _sum(a, static_axis(axis), _requested("sum", dtype), builtins.bool(keepdims), initial, where,
+                builtins.bool(promote_integers))
 
 
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
@@ -245,8 +245,8 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
     if dtype is None and out is None and initial is None and where is None and promote_integers is True:
         return _fast_prod(a, axis, keepdims)
     refuse_out("prod", out)
-    return _prod(a, axis=static_axis(axis), dtype=_requested("prod", dtype), keepdims=builtins.bool(keepdims),
-                 initial=initial, where=where, promote_integers=builtins.bool(promote_integers))
+    return _prod(a, static_axis(axis), _requested("prod", dtype), builtins.bool(keepdims), initial, where,
+                 builtins.bool(promote_integers))
 
 
 # --- extremes -------------------------------------------------------------------------------------------------------
@@ -283,8 +283,8 @@ def _min(a: Any, axis: Any = None, keepdims: bool = False, initial: Any = None, 
     return _extreme("min", lax.reduce_min_p, lax.min, a, axis, keepdims, initial, where)
 
 
-_fast_max = _fast(lax.reduce_max_p, lambda a, axis, keepdims: _max(a, axis, keepdims), calls.ANY, {}, "max", False)
-_fast_min = _fast(lax.reduce_min_p, lambda a, axis, keepdims: _min(a, axis, keepdims), calls.ANY, {}, "min", False)
+_fast_max = fast(lax.reduce_max_p, lambda a, axis, keepdims: _max(a, axis, keepdims), calls.ANY, {}, "max", False)
+_fast_min = fast(lax.reduce_min_p, lambda a, axis, keepdims: _min(a, axis, keepdims), calls.ANY, {}, "min", False)
 
 
 def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
@@ -305,7 +305,7 @@ def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
     if out is None and initial is None and where is None:
         return _fast_max(a, axis, keepdims)
     refuse_out("max", out)
-    return _max(a, axis=static_axis(axis), keepdims=builtins.bool(keepdims), initial=initial, where=where)
+    return _max(a, static_axis(axis), builtins.bool(keepdims), initial, where)
 
 
 def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
@@ -314,7 +314,7 @@ def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
     if out is None and initial is None and where is None:
         return _fast_min(a, axis, keepdims)
     refuse_out("min", out)
-    return _min(a, axis=static_axis(axis), keepdims=builtins.bool(keepdims), initial=initial, where=where)
+    return _min(a, static_axis(axis), builtins.bool(keepdims), initial, where)
 
 
 def amax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
@@ -338,7 +338,7 @@ def minmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, i
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
     """The largest minus the smallest element over ``axis``. Arguments as for ``jnp.max``."""
     refuse_out("ptp", out)
-    return _ptp(a, axis=static_axis(axis), keepdims=builtins.bool(keepdims))
+    return _ptp(a, static_axis(axis), builtins.bool(keepdims))
 
 
 @composite(static_argnames=("axis", "keepdims"))
@@ -369,8 +369,8 @@ def _all(a: Any, axis: Any = None, keepdims: bool = False, where: Any = None) ->
     return _logical("all", lax.reduce_and_p, True, a, axis, keepdims, where)
 
 
-_fast_any = _fast(lax.reduce_or_p, lambda a, axis, keepdims: _any(a, axis, keepdims), calls.BOOLEAN, {}, "any")
-_fast_all = _fast(lax.reduce_and_p, lambda a, axis, keepdims: _all(a, axis, keepdims), calls.BOOLEAN, {}, "all")
+_fast_any = fast(lax.reduce_or_p, lambda a, axis, keepdims: _any(a, axis, keepdims), calls.BOOLEAN, {}, "any")
+_fast_all = fast(lax.reduce_and_p, lambda a, axis, keepdims: _all(a, axis, keepdims), calls.BOOLEAN, {}, "all")
 
 
 def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
@@ -386,7 +386,7 @@ def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
     if out is None and where is None:
         return _fast_any(a, axis, keepdims)
     refuse_out("any", out)
-    return _any(a, axis=static_axis(axis), keepdims=builtins.bool(keepdims), where=where)
+    return _any(a, static_axis(axis), builtins.bool(keepdims), where)
 
 
 def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
@@ -394,12 +394,12 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
     if out is None and where is None:
         return _fast_all(a, axis, keepdims)
     refuse_out("all", out)
-    return _all(a, axis=static_axis(axis), keepdims=builtins.bool(keepdims), where=where)
+    return _all(a, static_axis(axis), builtins.bool(keepdims), where)
 
 
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The number of elements over ``axis`` that differ from zero, in the default integer dtype."""
-    return _count_nonzero(a, axis=static_axis(axis), keepdims=builtins.bool(keepdims))
+    return _count_nonzero(a, static_axis(axis), builtins.bool(keepdims))
 
 
 @composite(static_argnames=("axis", "keepdims"))

@@ -12,6 +12,7 @@ from jax._api.composite import composite
 from jax._ground.families import category, constant
 from jax._language import dims
 from jax._language.avals import typeof
+from jax._language.trace import bottom, current_trace
 from jax.lax._select import where as _where
 from jax.numpy import _reductions as red
 from jax.numpy._promotion import (
@@ -24,6 +25,9 @@ from jax.numpy._promotion import (
     static_axis,
     unwrap,
 )
+
+_get_trace = current_trace.get
+_PLAIN = frozenset(np.dtype(t) for t in (np.float32, np.float64, np.complex64, np.complex128))
 
 
 def _requested(name: str, dtype: Any) -> Any:
@@ -54,9 +58,20 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
     >>> float(jnp.mean(jnp.array([1, 2, 6])))
     3.0
     """
+    if dtype is None and out is None and where is None:
+        aval = getattr(a, "aval", None)
+        if _get_trace() is bottom or aval is None or aval.dtype not in _PLAIN or aval.weak_type:
+            return _fast_mean(a, axis, keepdims)
+        return _plain_mean(a, aval, red.reduced_axes("mean", static_axis(axis), aval.shape), keepdims)
     refuse_out("mean", out)
-    return _mean(a, axis=static_axis(axis), dtype=_requested("mean", dtype), keepdims=builtins.bool(keepdims),
-                 where=where)
+    return _mean(a, static_axis(axis), _requested("mean", dtype), builtins.bool(keepdims), where)
+
+
+def _plain_mean(a: Any, aval: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """The mean of elements that need no conversion."""
+    total = lax.reduce_sum_p.bind(a, axes=axes, out_sharding=None)
+    mean = lax.div_p.bind(total, _count(aval.shape, axes, aval.dtype))
+    return red.restore_axes(mean, aval.shape, axes) if keepdims else mean
 
 
 @composite(static_argnames=("axis", "dtype", "keepdims"))
@@ -77,6 +92,9 @@ def _mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, w
         count = red.sum(where, axes, dtype=inner, keepdims=keepdims)
     total = red.sum(a, axes, dtype=None, keepdims=keepdims, where=where)
     return as_dtype(lax.div(total, count), result, False) if result != inner else lax.div(total, count)
+
+
+_fast_mean = red.fast(None, lambda a, axis, keepdims: _mean(a, axis, None, keepdims), frozenset(), {}, "mean")
 
 
 # --- variance -------------------------------------------------------------------------------------------------------
@@ -100,8 +118,8 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any
       ValueError: when both ``ddof`` and ``correction`` are given; for a real dtype of complex numbers' variance.
     """
     refuse_out("var", out)
-    return _var(a, mean, _correction("var", ddof, correction), axis=static_axis(axis), dtype=_requested("var", dtype),
-                keepdims=builtins.bool(keepdims), where=where)
+    return _var(a, mean, _correction("var", ddof, correction), static_axis(axis), _requested("var", dtype),
+                builtins.bool(keepdims), where)
 
 
 def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: bool = False, *,
@@ -111,8 +129,8 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any
     dtype = _requested("std", dtype)
     if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
         raise ValueError(f"std: dtype must be floating or complex, got {dtype}")
-    return _std(a, mean, _correction("std", ddof, correction), axis=static_axis(axis), dtype=dtype,
-                keepdims=builtins.bool(keepdims), where=where)
+    return _std(a, mean, _correction("std", ddof, correction), static_axis(axis), dtype, builtins.bool(keepdims),
+                where)
 
 
 def _correction(name: str, ddof: Any, correction: Any) -> Any:
@@ -126,7 +144,7 @@ def _correction(name: str, ddof: Any, correction: Any) -> Any:
 @composite(static_argnames=("axis", "dtype", "keepdims"))
 def _std(a: Any, mean: Any, ddof: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
     check_arraylike("std", a)
-    return lax.sqrt(_var(a, mean, ddof, axis=axis, dtype=dtype, keepdims=keepdims, where=where))
+    return lax.sqrt(_var(a, mean, ddof, axis, dtype, keepdims, where))
 
 
 @composite(static_argnames=("axis", "dtype", "keepdims"))
@@ -147,7 +165,12 @@ def _var(a: Any, mean: Any, ddof: Any, axis: Any, dtype: Any, keepdims: bool, wh
         where, a = broadcast_args("var", unwrap(where), a)
     shape = typeof(a).shape
     axes = red.reduced_axes("var", axis, shape)
-    center = _mean(a, axes, None, True, where) if mean is None else _given_mean(mean, computed, shape, axes)
+    if mean is not None:
+        center = _given_mean(mean, computed, shape, axes)
+    elif where is None:
+        center = _plain_mean(a, typeof(a), axes, len(axes) < len(shape))
+    else:
+        center = _mean(a, axes, None, True, where)
     distance = lax.sub(a, center)
     if category(computed) == "complex":
         distance = lax.add(lax.square(lax.real(distance)), lax.square(lax.imag(distance)))
@@ -155,7 +178,11 @@ def _var(a: Any, mean: Any, ddof: Any, axis: Any, dtype: Any, keepdims: bool, wh
         distance = lax.square(distance)
     real = typeof(distance).dtype
     count = _count(shape, axes, real) if where is None else red.sum(where, axes, dtype=real, keepdims=keepdims)
-    total = red.sum(distance, axes, keepdims=keepdims, where=where)
+    if where is None:
+        total = lax.reduce_sum_p.bind(distance, axes=axes, out_sharding=None)
+        total = red.restore_axes(total, shape, axes) if keepdims else total
+    else:
+        total = red.sum(distance, axes, keepdims=keepdims, where=where)
     out = _divided(total, count, ddof, real)
     return out if result == real else lax.convert_element_type(out, result)
 
@@ -194,7 +221,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     Raises:
       ValueError: when shapes differ and there is no ``axis``, or the weights do not have the shape of ``a`` along it.
     """
-    out = _average(a, weights, axis=static_axis(axis), keepdims=builtins.bool(keepdims))
+    out = _average(a, weights, static_axis(axis), builtins.bool(keepdims))
     return out if returned else out[0]
 
 

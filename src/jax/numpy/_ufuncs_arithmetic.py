@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes, lax
-from jax._api.composite import composite
 from jax._base._jaxlib import xla
 from jax._language.avals import typeof
 from jax.lax._select import where as _where
@@ -80,7 +79,7 @@ def negative(x: Any, /) -> Any:
     return lax.neg(x)
 
 
-@composite
+@calls.unary()
 def positive(x: Any, /) -> Any:
     """``+x``: the array itself, of any numeric dtype."""
     (x,) = promote_args("positive", x)
@@ -111,7 +110,7 @@ def true_divide(x1: Any, x2: Any, /) -> Any:
     return lax.div(x1, x2)
 
 
-@composite
+@calls.binary()
 def floor_divide(x1: Any, x2: Any, /) -> Any:
     """``x1 // x2``, element by element: the quotient rounded towards minus infinity.
 
@@ -121,10 +120,13 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
     Raises:
       TypeError: for complex numbers.
     """
+    positive = _is_positive_number(x2)
     x1, x2 = promote_args_numeric("floor_divide", x1, x2)
     kind = kind_of(x1)
     if kind == "unsigned":
         return lax.div(x1, x2)
+    if positive and kind in ("signed", "floating"):
+        return _quotient_by_positive(x1, x2, kind)
     if kind == "signed":
         q = lax.div(x1, x2)
         inexact = lax.bitwise_and(lax.ne(lax.sign(x1), lax.sign(x2)), lax.ne(lax.rem(x1, x2), const(x1, 0)))
@@ -132,6 +134,19 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
     if kind == "complex":
         raise TypeError("floor_divide: complex numbers have no floor; use jnp.true_divide.")
     return _float_divmod(x1, x2)[0]
+
+
+def _is_positive_number(x: Any) -> bool:
+    """Whether ``x`` is a Python number whose sign is known while tracing: the usual divisor, and a shorter program."""
+    return (type(x) is int or type(x) is float) and 0 < x < float("inf")
+
+
+def _quotient_by_positive(x: Any, y: Any, kind: str) -> Any:
+    r = lax.rem(x, y)
+    below = lax.lt(r, const(x, 0))
+    q = lax.div(x, y) if kind == "signed" else lax.div(lax.sub(x, r), y)
+    q = lax.select(below, lax.sub(q, const(q, 1)), q)
+    return q if kind == "signed" else lax.round(q)
 
 
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
@@ -144,15 +159,19 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     return lax.round(q), _where(other_sign, lax.add(r, y), r)
 
 
-@composite
+@calls.binary()
 def remainder(x1: Any, x2: Any, /) -> Any:
     """The remainder of ``x1 / x2`` with the sign of ``x2``, element by element, as Python's ``%``.
 
     Of integers, the remainder of a division by zero is 0. For the sign of ``x1`` see ``jnp.fmod``.
     """
+    positive = _is_positive_number(x2)
     x1, x2 = promote_args_numeric("remainder", x1, x2)
     zero = const(x1, 0)
     kind = kind_of(x1)
+    if positive and kind in ("signed", "floating"):
+        r = lax.rem(x1, x2)
+        return lax.select(lax.lt(r, zero), lax.add(r, x2), r)
     if kind in ("signed", "unsigned"):
         x2 = _where(lax.eq(x2, zero), const(x2, 1), x2)
     r = lax.rem(x1, x2)
@@ -162,7 +181,7 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     return _where(wrong, lax.add(r, x2), r)
 
 
-@composite
+@calls.binary()
 def fmod(x1: Any, x2: Any, /) -> Any:
     """The remainder of ``x1 / x2`` with the sign of ``x1``, element by element, as C's ``fmod``.
 
@@ -174,7 +193,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
     return lax.rem(x1, x2)
 
 
-@composite
+@calls.binary()
 def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:  # noqa: A001 - the documented name
     """``(x1 // x2, x1 % x2)``, element by element; see ``jnp.floor_divide`` and ``jnp.remainder``."""
     x1, x2 = promote_args_numeric("divmod", x1, x2)
@@ -247,7 +266,7 @@ def _integer_power(x: Any, y: Any) -> Any:
     return acc
 
 
-@composite
+@calls.binary()
 def float_power(x: Any, y: Any, /) -> Any:
     """``x ** y``, element by element, in floating point also for integers."""
     x, y = promote_args_inexact("float_power", x, y)
@@ -304,14 +323,14 @@ def minimum(x: Any, y: Any, /) -> Any:
     return lax.min(x, y)
 
 
-@composite
+@calls.binary()
 def fmax(x1: Any, x2: Any) -> Any:
     """The larger of ``x1`` and ``x2``, element by element; where one is NaN, the other one."""
     x1, x2 = promote_args("fmax", x1, x2)
     return _where(lax.bitwise_or(lax.gt(x1, x2), lax.ne(x2, x2)), x1, x2)
 
 
-@composite
+@calls.binary()
 def fmin(x1: Any, x2: Any) -> Any:
     """The smaller of ``x1`` and ``x2``, element by element; where one is NaN, the other one."""
     x1, x2 = promote_args("fmin", x1, x2)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from jax import lax
-from jax._api.composite import composite
-from jax.custom_derivatives import custom_jvp
+from jax._ground.families import broadcast_to_result, defjvp_out
+from jax._language.avals import typeof
+from jax.lax._composed import composed
 from jax.lax._select import where as _where
 from jax.numpy import _calls as calls
 from jax.numpy._promotion import const, kind_of, promote_args_inexact
@@ -81,43 +82,35 @@ def log2(x: Any, /) -> Any:
     return lax.log2(*promote_args_inexact("log2", x))
 
 
-@composite
+@calls.unary()
 def log10(x: Any, /) -> Any:
     """The logarithm to base 10 of each element."""
     (x,) = promote_args_inexact("log10", x)
     return lax.div(lax.log(x), const(x, math.log(10)))
 
 
-def _log_of_sum(x: Any, y: Any, log1p_exp: Any) -> Any:
-    """The common form of ``logaddexp`` and ``logaddexp2``: the larger operand plus a correction."""
-    high, d = lax.max(x, y), lax.sub(x, y)
-    out = lax.add(high, log1p_exp(lax.neg(lax.abs(d))))
-    return _where(lax.ne(d, d), lax.add(x, y), out)  # equal infinities, or a NaN
+def _logarithm_of_sum(name: str, log1p_exp: Any, power: Any) -> Any:
+    """A primitive: the logarithm of a sum of powers, as the larger exponent plus a correction."""
+    def log_of_sum(x: Any, y: Any) -> Any:
+        d = lax.sub(x, y)
+        out = lax.add(lax.max(x, y), log1p_exp(lax.neg(lax.abs(d))))
+        return _where(lax.ne(d, d), lax.add(x, y), out)  # equal infinities, or a NaN
+
+    def share(position: int) -> Any:
+        """An operand's share of the sum, by which its tangent counts; written so that no infinities are subtracted."""
+        def rule(t: Any, out: Any, *operands: Any) -> Any:
+            v = broadcast_to_result(operands[position], typeof(out).shape)
+            return lax.mul(t, power(_where(lax.eq(v, out), const(v, 0), lax.sub(v, out))))
+        return rule
+
+    prim = composed(name, log_of_sum, 2)
+    defjvp_out(prim, share(0), share(1))
+    return prim
 
 
-@custom_jvp
-def _logaddexp_real(x: Any, y: Any) -> Any:
-    return _log_of_sum(x, y, lambda d: lax.log1p(lax.exp(d)))
-
-
-@custom_jvp
-def _logaddexp2_real(x: Any, y: Any) -> Any:
-    ln2 = math.log(2)
-    return _log_of_sum(x, y, lambda d: lax.div(lax.log1p(lax.exp2(d)), const(d, ln2)))
-
-
-def _define_jvp(function: Any, power: Any) -> None:
-    """The derivative: each operand's share of the sum times its tangent."""
-    def jvp(primals: Any, tangents: Any) -> Any:
-        (x, y), (tx, ty) = primals, tangents
-        out = function(x, y)
-        shares = [power(_where(lax.eq(v, out), const(v, 0), lax.sub(v, out))) for v in (x, y)]  # no inf - inf
-        return out, lax.add(lax.mul(tx, shares[0]), lax.mul(ty, shares[1]))
-    function.defjvp(jvp)
-
-
-_define_jvp(_logaddexp_real, lax.exp)
-_define_jvp(_logaddexp2_real, lax.exp2)
+logaddexp_p = _logarithm_of_sum("logaddexp", lambda d: lax.log1p(lax.exp(d)), lax.exp)
+logaddexp2_p = _logarithm_of_sum(
+    "logaddexp2", lambda d: lax.div(lax.log1p(lax.exp2(d)), const(d, math.log(2))), lax.exp2)
 
 
 def _complex_logaddexp(x: Any, y: Any) -> Any:
@@ -129,22 +122,22 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
 
 
 @ufunc_of(2, identity=-np.inf)
-@composite
+@calls.binary(logaddexp_p, calls.FLOATS)
 def logaddexp(x1: Any, x2: Any, /) -> Any:
     """``log(exp(x1) + exp(x2))``, element by element, without overflow."""
     x1, x2 = promote_args_inexact("logaddexp", x1, x2)
-    return _complex_logaddexp(x1, x2) if _is_complex(x1) else _logaddexp_real(x1, x2)
+    return _complex_logaddexp(x1, x2) if _is_complex(x1) else logaddexp_p.bind(x1, x2)
 
 
 @ufunc_of(2, identity=-np.inf)
-@composite
+@calls.binary(logaddexp2_p, calls.FLOATS)
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
     """``log2(2**x1 + 2**x2)``, element by element, without overflow."""
     x1, x2 = promote_args_inexact("logaddexp2", x1, x2)
     if _is_complex(x1):
         ln2 = const(x1, math.log(2))
         return lax.div(_complex_logaddexp(lax.mul(x1, ln2), lax.mul(x2, ln2)), ln2)
-    return _logaddexp2_real(x1, x2)
+    return logaddexp2_p.bind(x1, x2)
 
 
 # --- trigonometric functions ----------------------------------------------------------------------------------------
@@ -232,21 +225,21 @@ def arctanh(x: Any, /) -> Any:
 
 # --- angles and other functions made of these -----------------------------------------------------------------------
 
-@composite
+@calls.unary()
 def deg2rad(x: Any, /) -> Any:
     """Degrees as radians."""
     (x,) = promote_args_inexact("deg2rad", x)
     return lax.mul(x, const(x, np.pi / 180))
 
 
-@composite
+@calls.unary()
 def rad2deg(x: Any, /) -> Any:
     """Radians as degrees."""
     (x,) = promote_args_inexact("rad2deg", x)
     return lax.mul(x, const(x, 180 / np.pi))
 
 
-@composite
+@calls.binary()
 def hypot(x1: Any, x2: Any, /) -> Any:
     """``sqrt(x1**2 + x2**2)``, element by element, without overflow. Infinity where an operand is infinite.
 
@@ -266,7 +259,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     return _where(infinite, inf, _where(nothing, high, out))
 
 
-@composite
+@calls.unary()
 def sinc(x: Any, /) -> Any:
     """``sin(pi x) / (pi x)`` for each element, 1 at 0, with exact derivatives there."""
     (x,) = promote_args_inexact("sinc", x)
@@ -285,7 +278,7 @@ def _sinc_near_zero(x: Any) -> Any:
     return lax.add(const(x, 1), out)
 
 
-@composite
+@calls.unary()
 def i0(x: Any, /) -> Any:
     """The modified Bessel function of the first kind and order 0.
 

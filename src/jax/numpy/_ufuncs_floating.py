@@ -9,6 +9,7 @@ import numpy as np
 from jax import dtypes, lax
 from jax._api.composite import composite
 from jax._language.avals import typeof
+from jax._language.trace import current_trace
 from jax.lax._select import where as _where
 from jax.numpy import _calls as calls
 from jax.numpy._promotion import (
@@ -22,7 +23,10 @@ from jax.numpy._promotion import (
     refuse_out,
     unwrap,
 )
-from jax.numpy._ufuncs_arithmetic import _as_array
+from jax.numpy._ufuncs_arithmetic import _as_array, maximum, minimum
+
+_get_trace = current_trace.get
+_BOUNDS = (int, float, type(None))
 
 # --- rounding -------------------------------------------------------------------------------------------------------
 
@@ -51,7 +55,7 @@ def _truncate(x: Any) -> Any:
     return _where(lax.lt(x, const(x, 0)), lax.ceil(x), lax.floor(x))
 
 
-@composite
+@calls.unary()
 def trunc(x: Any, /) -> Any:
     """Each element without its fraction, in the dtype of ``x``; integers stay."""
     return _whole("trunc", _truncate, x)
@@ -63,7 +67,7 @@ def fix(x: Any, out: None = None) -> Any:
     return trunc(x)
 
 
-@composite
+@calls.unary()
 def rint(x: Any, /) -> Any:
     """The integer nearest to each element, even ones in ties, in floating point; of complex numbers, of both parts."""
     (x,) = promote_args_inexact("rint", x)
@@ -110,13 +114,14 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:  # noqa: A001 - t
       decimals: may be negative for floats, to round to tens, hundreds ...
       out: not supported.
     """
-    refuse_out("round", out)
-    return _round(a, decimals=int(decimals))
+    if out is not None:
+        refuse_out("round", out)
+    return _round(a, int(decimals))
 
 
 # --- complex numbers ------------------------------------------------------------------------------------------------
 
-@composite
+@calls.unary()
 def real(val: Any, /) -> Any:
     """The real part of each element; real arrays as they are."""
     check_arraylike("real", val)
@@ -124,7 +129,7 @@ def real(val: Any, /) -> Any:
     return lax.real(val) if kind_of(val) == "complex" else _as_array(val)
 
 
-@composite
+@calls.unary()
 def imag(val: Any, /) -> Any:
     """The imaginary part of each element; zeros for real arrays."""
     check_arraylike("imag", val)
@@ -132,7 +137,7 @@ def imag(val: Any, /) -> Any:
     return lax.imag(val) if kind_of(val) == "complex" else lax.full_like(val, 0)
 
 
-@composite
+@calls.unary()
 def conjugate(x: Any, /) -> Any:
     """The complex conjugate of each element; real arrays as they are."""
     check_arraylike("conjugate", x)
@@ -159,7 +164,7 @@ def _bits(x: Any) -> tuple[Any, int]:
     return lax.bitcast_convert_type(x, np.dtype(f"int{bits}") if bits >= 8 else np.dtype(np.int8)), bits
 
 
-@composite
+@calls.unary()
 def signbit(x: Any, /) -> Any:
     """Whether the sign bit is set: for negative elements, -0.0, and NaN with a sign."""
     (x,) = promote_args("signbit", x)
@@ -174,7 +179,7 @@ def signbit(x: Any, /) -> Any:
     return lax.lt(as_int, const(as_int, 0))
 
 
-@composite
+@calls.binary()
 def copysign(x1: Any, x2: Any, /) -> Any:
     """The absolute value of ``x1`` with the sign of ``x2``, element by element.
 
@@ -188,7 +193,7 @@ def copysign(x1: Any, x2: Any, /) -> Any:
     return _where(signbit(x2), lax.neg(size), size)
 
 
-@composite
+@calls.binary()
 def heaviside(x1: Any, x2: Any, /) -> Any:
     """0 where ``x1 < 0``, ``x2`` where it is 0, 1 where it is positive; NaN where it is NaN."""
     x1, x2 = promote_args_inexact("heaviside", x1, x2)
@@ -208,7 +213,7 @@ def nextafter(x: Any, y: Any, /) -> Any:
     return lax.nextafter(*promote_args_inexact("nextafter", x, y))
 
 
-@composite
+@calls.unary()
 def spacing(x: Any, /) -> Any:
     """The distance from each element to the next one further from zero, with its sign; NaN for infinities and NaN.
 
@@ -235,7 +240,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     return _modf(x)
 
 
-@composite
+@calls.unary()
 def _modf(x: Any) -> tuple[Any, Any]:
     (x,) = promote_args_inexact("modf", x)
     if kind_of(x) == "complex":
@@ -251,7 +256,7 @@ def _layout(dtype: Any) -> tuple[int, int]:
     return int(info.nmant), int(1 - info.minexp)
 
 
-@composite
+@calls.unary()
 def frexp(x: Any, /) -> tuple[Any, Any]:
     """``(m, e)`` with ``x == m * 2**e`` and ``0.5 <= abs(m) < 1``; ``e`` is int32. Zeros, infinities and NaN: ``e`` 0.
 
@@ -276,7 +281,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     return _where(special, x, fraction), _where(special, np.int32(0), exponent)
 
 
-@composite
+@calls.binary()
 def ldexp(x1: Any, x2: Any, /) -> Any:
     """``x1 * 2**x2``, element by element, for integer ``x2``.
 
@@ -312,7 +317,7 @@ def _power_of_two(exponent: Any, dtype: Any, mantissa: int, bias: int) -> Any:
 
 # --- integers -------------------------------------------------------------------------------------------------------
 
-@composite
+@calls.binary()
 def gcd(x1: Any, x2: Any) -> Any:
     """The greatest common divisor of integers, element by element; not negative.
 
@@ -338,7 +343,7 @@ def gcd(x1: Any, x2: Any) -> Any:
     return lax.while_loop(unfinished, step, (a, b))[0]
 
 
-@composite
+@calls.binary()
 def lcm(x1: Any, x2: Any) -> Any:
     """The least common multiple of integers, element by element; not negative, 0 where an argument is 0.
 
@@ -369,6 +374,11 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:  # noqa: 
     """
     if arr is None:
         raise ValueError("clip: an array is needed")
+    aval = getattr(arr, "aval", None)
+    if aval is not None and aval.dtype in calls.FLOATS and _get_trace().staged:
+        if type(min) in _BOUNDS and type(max) in _BOUNDS:
+            out = arr if min is None else maximum._call(min, arr)
+            return out if max is None else minimum._call(max, out)
     return _clip(arr, min, max)
 
 

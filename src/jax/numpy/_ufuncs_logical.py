@@ -160,7 +160,7 @@ def bitwise_not(x: Any, /) -> Any:
     return lax.bitwise_not(*promote_args("bitwise_not", x))
 
 
-@composite
+@calls.unary()
 def bitwise_count(x: Any, /) -> Any:
     """The number of bits set in the absolute value of each integer, as uint8."""
     (x,) = promote_args("bitwise_count", x)
@@ -199,14 +199,14 @@ def bitwise_right_shift(x1: Any, x2: Any, /) -> Any:
 
 # --- questions about elements ---------------------------------------------------------------------------------------
 
-@composite
+@calls.unary()
 def isnan(x: Any, /) -> Any:
     """Whether each element is NaN (for complex numbers, either part)."""
     (x,) = promote_args("isnan", x)
     return lax.ne(x, x)
 
 
-@composite
+@calls.unary()
 def isfinite(x: Any, /) -> Any:
     """Whether each element is neither infinite nor NaN (for complex numbers, both parts)."""
     (x,) = promote_args("isfinite", x)
@@ -218,7 +218,7 @@ def isfinite(x: Any, /) -> Any:
     return _full(typeof(x).shape, True)
 
 
-@composite
+@calls.unary()
 def isinf(x: Any, /) -> Any:
     """Whether each element is infinite (for complex numbers, either part)."""
     (x,) = promote_args("isinf", x)
@@ -262,7 +262,7 @@ _isposinf = composite(lambda x: _is_infinity("isposinf", x, np.inf))
 _isneginf = composite(lambda x: _is_infinity("isneginf", x, -np.inf))
 
 
-@composite
+@calls.unary()
 def isreal(x: Any) -> Any:
     """Whether the imaginary part of each element is zero."""
     (x,) = promote_args("isreal", x)
@@ -272,7 +272,7 @@ def isreal(x: Any) -> Any:
     return lax.eq(im, const(im, 0))
 
 
-@composite
+@calls.unary()
 def iscomplex(x: Any) -> Any:
     """Whether the imaginary part of each element differs from zero."""
     (x,) = promote_args("iscomplex", x)
@@ -345,7 +345,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return _equality("array_equal", a1, a2, equal_nan)
 
 
-@composite
+@calls.binary()
 def array_equiv(a1: Any, a2: Any) -> Any:
     """Whether two arrays have the same elements after broadcasting them together; False when they do not broadcast."""
     check_arraylike("array_equiv", a1, a2)
