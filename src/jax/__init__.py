@@ -75,6 +75,7 @@ from jax._runtime.backend import local_devices as local_devices
 from jax._runtime.backend import process_count as process_count
 from jax._runtime.backend import process_index as process_index
 from jax._runtime.backend import process_indices as process_indices
+from jax._runtime.execute import effects_barrier as effects_barrier
 from jax.ad_checkpoint import checkpoint as checkpoint
 from jax.ad_checkpoint import checkpoint_policies as checkpoint_policies
 from jax.ad_checkpoint import remat as remat
@@ -95,6 +96,7 @@ _lazy_attributes = {
     "jacobian": "jax._jacobian",
     "jacrev": "jax._jacobian",
     "P": "jax.sharding",
+    "pure_callback": "jax._callbacks.pure",
 }
 _lazy_modules = frozenset({
     "ad_checkpoint",

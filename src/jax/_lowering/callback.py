@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jax._base import _jaxlib
+from jax._base import _jaxlib, host_calls
 from jax._language.avals import physical_aval
 from jax._lowering.context import LoweringContext
 from jax._lowering.hlo import custom_call
@@ -43,6 +43,7 @@ def emit_python_callback(ctx: LoweringContext, callback: Callable[..., Any], tok
     wrapped = _checked(callback, [physical_aval(a) for a in result_avals], token is not None)
     index = len(module.host_callbacks)
     module.add_host_callback(wrapped)
+    module.add_keepalive(wrapped)  # also keeps the calls in Python, where exceptions are recognised
     ir = _jaxlib.ir
     target = f"xla_ffi_{'partitioned_' if partitioned else ''}python_{kind}_callback"
     config = {"index": ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), index)}
@@ -64,31 +65,41 @@ def _row_major(aval: Any) -> tuple[int, ...]:
 def _checked(callback: Callable[..., Any], avals: Sequence[Any], has_token: bool) -> Callable[..., Any]:
     """``callback`` with its results checked: wrong ones would be read as other memory than they are.
 
-    A token is passed, and expected back, as None in front.
+    A token is passed, and expected back, as None in front. Exceptions are kept for whoever waits for the program.
     """
-    name = getattr(callback, "__name__", type(callback).__name__)
+    where = host_calls.describe(callback)
 
     def call(*args: Any) -> tuple[Any, ...]:
-        outs = callback(*(args[1:] if has_token else args))
-        outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
-        if len(outs) != len(avals):
-            raise RuntimeError(
-                f"the callback {name} returned {len(outs)} arrays where the program expects {len(avals)}")
-        checked = [_fit(name, i, out, aval) for i, (out, aval) in enumerate(zip(outs, avals, strict=True))]
+        try:
+            with host_calls.running():
+                checked = fit_results(where, callback(*(args[1:] if has_token else args)), avals)
+        except BaseException as error:
+            raise host_calls.keep(error, where) from None
         return (None, *checked) if has_token else tuple(checked)
 
     return call
 
 
-def _fit(name: str, i: int, out: Any, aval: Any) -> np.ndarray[Any, Any]:
+def fit_results(where: str, outs: Any, avals: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+    """What a callback returned as NumPy arrays of the types that were promised.
+
+    Raises:
+      RuntimeError: for another number of arrays, or for arrays of other shapes or kinds of dtype.
+    """
+    outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
+    if len(outs) != len(avals):
+        raise RuntimeError(f"{where} returned {len(outs)} arrays where the program expects {len(avals)}")
+    return [_fit(where, i, out, aval) for i, (out, aval) in enumerate(zip(outs, avals, strict=True))]
+
+
+def _fit(where: str, i: int, out: Any, aval: Any) -> np.ndarray[Any, Any]:
     value = np.asarray(out)
     if value.shape != aval.shape:
-        raise RuntimeError(f"the callback {name} returned an array of shape {value.shape} for result {i}, where the "
-                           f"program expects {aval.str_short()}")
+        raise RuntimeError(f"{where} returned an array of shape {value.shape} for result {i}, where the program expects "
+                           f"{aval.str_short()}")
     if value.dtype != aval.dtype:
-        same_kind = value.dtype.kind == aval.dtype.kind
-        if not same_kind:
-            raise RuntimeError(f"the callback {name} returned an array of dtype {value.dtype} for result {i}, where "
-                               f"the program expects {aval.str_short()}")
+        if value.dtype.kind != aval.dtype.kind and not np.can_cast(value.dtype, aval.dtype):
+            raise RuntimeError(f"{where} returned an array of dtype {value.dtype} for result {i}, where the program "
+                               f"expects {aval.str_short()}")
         value = value.astype(aval.dtype)
-    return np.ascontiguousarray(value)
+    return np.ascontiguousarray(value).reshape(value.shape)

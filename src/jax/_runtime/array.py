@@ -17,7 +17,8 @@ from jax._base._jaxlib import xla
 from jax._base.graft import graft_onto
 from jax._language.avals import ShapedArray
 
-from . import backend, memory, transfer
+from . import backend, transfer
+from .failures import surfaced
 from .layout import Format, Layout
 
 Array = xla.Array
@@ -206,10 +207,7 @@ class _Life:
             _wait(self)
         except xla.JaxRuntimeError as error:
             self._check_alive()
-            better = memory.explained(error, self._sharding._addressable_device_assignment[0])
-            if better is error:
-                raise
-            raise better from None
+            raise surfaced(error, self._sharding._addressable_device_assignment[0])  # noqa: B904 - it has its cause
         return self
 
     def is_ready(self: Any) -> bool:
@@ -311,7 +309,10 @@ class _Values:
         sharding = self._sharding
         if type(sharding) is SingleDeviceSharding:
             # jaxlib keeps what it had to copy.
-            return self._single_device_array_to_np_array_did_copy()[0]
+            try:
+                return self._single_device_array_to_np_array_did_copy()[0]
+            except xla.JaxRuntimeError as error:
+                raise surfaced(error)  # noqa: B904 - it has its own cause
         known = self.__dict__.get("_host_value")
         if known is None:
             if sharding.is_fully_replicated:

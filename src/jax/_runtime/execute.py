@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -9,13 +11,16 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
-from jax._base import config
+from jax._base import config, host_calls
 from jax._base._jaxlib import jaxlib_version, xla
 from jax._language.avals import ShapedArray, physical_aval
 
-from . import array, backend, memory, transfer
+from . import array, backend, transfer
+from .failures import surfaced
 
+logger = logging.getLogger("jax.run")
 ArrayImpl = xla.ArrayImpl
+_MANY_PENDING = 32
 _FLAG = np.dtype(bool)
 _SKIP_CHECKS = {"_skip_checks": True} if jaxlib_version < (0, 11) else {}
 
@@ -111,10 +116,9 @@ class Executable:
         except (xla.JaxRuntimeError, ValueError) as error:
             for x in inputs:
                 x._check_alive()
-            better = memory.explained(error, self.device)
-            if better is error:
-                raise
-            raise better from None
+            if self.ordered_effects:
+                tokens.chain().forget_failed()
+            raise surfaced(error, self.device)  # noqa: B904 - it has its own cause
 
     __call__ = call
 
@@ -159,15 +163,16 @@ class Executable:
 
     def _call_with_effects(self, inputs: list[Any], committed: bool) -> list[Any]:
         n = len(self.ordered_effects)
-        with tokens.lock if n else _no_lock:
-            leading = [tokens.get(e, self.in_token_sharding()) for e in self.ordered_effects]
+        chain = tokens.chain()
+        with chain.lock if n else _no_lock:
+            leading = [chain.get(e, self.in_token_sharding()) for e in self.ordered_effects]
             results = self.loaded.execute_sharded([*leading, *inputs], with_tokens=self.has_unordered_effects)
             handlers = [result_handler(token_aval, self.in_token_sharding(), False) for _ in range(n)]
             outs = results.consume_with_handlers([*handlers, *self.handlers(committed)])
             for effect, token in zip(self.ordered_effects, outs[:n], strict=True):
-                tokens.current[effect] = token
+                chain.current[effect] = token
         if self.has_unordered_effects:
-            tokens.pending[self.device] = results.consume_token()
+            chain.add_pending(results.consume_token())
         return outs[n:]
 
     def in_token_sharding(self) -> Any:
@@ -194,17 +199,29 @@ class Executable:
 token_aval = ShapedArray((0,), _FLAG)
 
 
-class Tokens:
+class Chain:
     """The last token of every ordered effect, and what unordered effects are still running."""
+
+    __slots__ = ("lock", "current", "pending")
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.current: dict[Any, Any] = {}
-        self.pending: dict[Any, Any] = {}
+        self.pending: list[Any] = []
 
     def get(self, effect: Any, sharding: Any) -> Any:
-        """The token that the next program with ``effect`` takes."""
+        """The token that the next program with ``effect`` takes.
+
+        Raises:
+          Exception: that of an earlier program with this effect, if nobody has been told of it.
+        """
         token = self.current.get(effect)
+        failure = None if token is None else _failure_of(token)
+        if failure is not None:
+            del self.current[effect]
+            if host_calls.is_news(failure):
+                raise failure
+            token = None
         if token is None:
             token = transfer.put_host(np.zeros((0,), bool), token_aval, sharding, False, may_alias=True)
         elif token._sharding != sharding:
@@ -212,19 +229,87 @@ class Tokens:
             token = transfer.to_device(token, None, sharding, committed=False)
         return token
 
+    def add_pending(self, token: Any) -> None:
+        """Remembers the token of a program with unordered effects, and waits for an old one when there are many."""
+        self.pending.append(token)
+        if len(self.pending) > _MANY_PENDING:
+            try:
+                _wait(self.pending.pop(0))
+            except (xla.JaxRuntimeError, ValueError) as error:
+                if host_calls.is_news(error):
+                    raise surfaced(error)  # noqa: B904 - it has its own cause
+
+    def forget_failed(self) -> None:
+        """Drops the tokens of programs that have failed, so that the next program starts anew."""
+        with self.lock:
+            self.current = {e: t for e, t in self.current.items() if _failure_of(t) is None}
+
     def barrier(self) -> None:
-        """Waits for all effects of programs that have been started, and reports their errors."""
+        """Waits for all effects of programs that have been started; raises the first error that nobody has seen."""
         with self.lock:
             current, self.current = self.current, {}
-            pending, self.pending = self.pending, {}
-        for token in (*current.values(), *pending.values()):
-            token.block_until_ready()
+            pending, self.pending = self.pending, []
+        first: BaseException | None = None
+        for token in (*current.values(), *pending):
+            try:
+                _wait(token)
+            except (xla.JaxRuntimeError, ValueError) as error:
+                if host_calls.is_news(error) is not False:
+                    first = first or error
+        if first is not None:
+            raise surfaced(first)
 
     def clear(self) -> None:
         """Forgets all tokens."""
         with self.lock:
             self.current.clear()
             self.pending.clear()
+
+
+class Tokens(Chain):
+    """The chain of the process. Functions that programs call have chains of their own.
+
+    The program that calls such a function has not finished, and neither has its token: a program run by the function
+    that waited for it would wait forever.
+    """
+
+    __slots__ = ()
+
+    def chain(self) -> Chain:
+        """The chain to be used in this thread."""
+        call = host_calls.under_way()
+        if call is None:
+            return self
+        found: Chain | None = call.get("chain")
+        if found is None:
+            found = call["chain"] = Chain()
+        return found
+
+
+def finish_host_call(call: dict[Any, Any]) -> None:
+    """Hands what a function called by a program has started over to the process, whose barrier waits for it."""
+    chain: Chain | None = call.get("chain")
+    if chain is not None:
+        with tokens.lock:
+            tokens.pending.extend((*chain.current.values(), *chain.pending))
+
+
+def _wait(token: Any) -> None:
+    """Waits for a token; its error is raised as XLA has it."""
+    if type(token) is ArrayImpl:
+        xla.batched_block_until_ready([token])
+    else:
+        token.block_until_ready()
+
+
+def _failure_of(token: Any) -> Exception | None:
+    """The error of the program that a token comes from, if it has failed by now."""
+    if token.is_ready():
+        try:
+            _wait(token)
+        except Exception as error:
+            return error
+    return None
 
 
 class _NoLock:
@@ -241,8 +326,23 @@ backend.on_clear(tokens.clear)
 
 
 def effects_barrier() -> None:
-    """Waits until the effects (callbacks, prints) of all programs started so far have happened."""
-    tokens.barrier()
+    """Waits until the effects (callbacks, prints) of all programs started so far have happened.
+
+    Raises:
+      Exception: the first error among them.
+    """
+    tokens.chain().barrier()
+
+
+def _barrier_at_exit() -> None:
+    """What has been printed from programs shall appear although nobody waits for their results."""
+    try:
+        tokens.barrier()
+    except Exception as error:
+        logger.error("a program failed, and nobody waited for its results: %s", error)
+
+
+atexit.register(_barrier_at_exit)
 
 
 def block_until_ready(arrays: Sequence[Any]) -> None:
@@ -251,7 +351,10 @@ def block_until_ready(arrays: Sequence[Any]) -> None:
     for x in waiting:
         if x.is_deleted():
             raise RuntimeError(array.gone_message(x))
-    xla.batched_block_until_ready(waiting)
+    try:
+        xla.batched_block_until_ready(waiting)
+    except (xla.JaxRuntimeError, ValueError) as error:
+        raise surfaced(error)  # noqa: B904 - it has its own cause
     for x in arrays:
         if type(x) is not ArrayImpl:
             wait = getattr(x, "block_until_ready", None)
