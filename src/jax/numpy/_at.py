@@ -7,7 +7,6 @@ staged places are part of it, as static slices where possible.
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +42,12 @@ _FAR = 2**30
 
 # --- compiled calls -------------------------------------------------------------------------------------------------
 
-@functools.partial(jit, inline=True)
+def _compiled(*static_argnums: int) -> Callable[[Any], Any]:
+    """Decorator for functions that are one compiled call; arguments at ``static_argnums`` are part of the program."""
+    return lambda fun: jit(fun, static_argnums=static_argnums, inline=True).in_cpp
+
+
+@_compiled()
 def _row(x: Any, i: Any) -> Any:
     """``x[i]`` for a Python number."""
     shape = x.shape
@@ -54,28 +58,28 @@ def _row(x: Any, i: Any) -> Any:
     return get(x, ("scalar", *("all",) * (len(shape) - 1)), (i,))
 
 
-@functools.partial(jit, static_argnums=(0,), inline=True)
+@_compiled(0)
 def _rows(size: int, x: Any, start: Any) -> Any:
     return get(x, (("window", size), *("all",) * (len(x.shape) - 1)), (start,))
 
 
-@functools.partial(jit, static_argnums=(0, 1), inline=True)
+@_compiled(0, 1)
 def _elements(plan: Plan, options: Options, x: Any, *operands: Any) -> Any:
     return get(x, plan, operands, options)
 
 
-@functools.partial(jit, static_argnums=(0,), inline=True)
+@_compiled(0)
 def _set_row(rank: int, x: Any, i: Any, values: Any) -> Any:
     """``x.at[i].set(values)`` for a number within bounds."""
     return _updated(("inside", *("all",) * (rank - 1)), "set", DEFAULT, x, values, i)
 
 
-@functools.partial(jit, static_argnums=(0, 1, 2), inline=True)
+@_compiled(0, 1, 2)
 def _updated_elements(plan: Plan, op: str, options: Options, x: Any, values: Any, *operands: Any) -> Any:
     return _updated(plan, op, options, x, values, *operands)
 
 
-@functools.partial(jit, static_argnums=(0,), inline=True)
+@_compiled(0)
 def _updated_where(op: str, x: Any, mask: Any, value: Any) -> Any:
     return _update_where(op, x, mask, value)
 

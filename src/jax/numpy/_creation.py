@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -288,9 +287,14 @@ def fromiter(*args: Any, **kwargs: Any) -> Any:
                               "the compiled function runs. Use jnp.asarray(np.fromiter(...)).")
 
 
+def _compiled(*static_argnums: int) -> Callable[[Any], Any]:
+    """Decorator for functions that are one compiled call; arguments at ``static_argnums`` are part of the program."""
+    return lambda fun: jit(fun, static_argnums=static_argnums, inline=True).in_cpp
+
+
 # --- constants ------------------------------------------------------------------------------------------------------
 
-@functools.partial(jit, static_argnums=(0, 1, 2), inline=True)
+@_compiled(0, 1, 2)
 def _constant(shape: Any, dtype: Any, value: Any) -> Any:
     return broadcast_in_dim_p.bind(constant(dtype, value), shape=shape, broadcast_dimensions=(), sharding=None)
 
@@ -298,9 +302,11 @@ def _constant(shape: Any, dtype: Any, value: Any) -> Any:
 def _uniform(name: str, shape: Any, dtype: Any, value: int, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of zeros or ones."""
     shape = shape_argument(shape)
-    dtype: Any = dtypes.requested_dtype(dtype, name)
+    dtype = dtypes.requested_dtype(dtype, name)
     if isinstance(dtype, dtypes.ExtendedDType):
-        return _placed(dtype.zeros(shape) if value == 0 else dtype.full(shape, value), device, out_sharding)
+        if value:
+            raise TypeError(f"{name}: there are no numbers of dtype {dtype}")
+        return _placed(dtype.zeros(shape), device, out_sharding)
     if _get_trace().staged:
         return broadcast_in_dim_p.bind(_literal(dtype, value), shape=shape, broadcast_dimensions=(),
                                        sharding=out_sharding)
@@ -359,7 +365,7 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return _uniform("empty", shape, dtype, 0, device, out_sharding)
 
 
-@functools.partial(jit, static_argnums=(0, 1), inline=True)
+@_compiled(0, 1)
 def _filled(shape: Any, dtype: Any, value: Any) -> Any:
     if dtype is None:
         aval = typeof(value)
@@ -449,7 +455,9 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     """``fill_value``, broadcast, in the shape and dtype of ``a``, where ``shape`` and ``dtype`` do not say otherwise."""
     found, d = _like("full_like", a, dtype, shape)
     check_arraylike("full_like", fill_value)
-    if typeof(fill_value).shape == () and (d is None or isinstance(d, dtypes.ExtendedDType)):
+    if isinstance(d, dtypes.ExtendedDType):
+        return _placed(_full(found, fill_value, None), device, out_sharding)
+    if typeof(fill_value).shape == () and d is None:
         return _placed(lax.full_like(a, fill_value, shape=found), device, out_sharding)
     if d is not None:
         d = dtypes.requested_dtype(d, "full_like")
@@ -554,4 +562,4 @@ def _scalar_of(value: Any, dtype: Any) -> Any:
     return np.asarray(value).astype(dtype)
 
 
-_compiled_progression = jit(_progression, static_argnums=(0, 1, 2, 3), inline=True)
+_compiled_progression = _compiled(0, 1, 2, 3)(_progression)
