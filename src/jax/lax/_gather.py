@@ -53,10 +53,10 @@ class GatherScatterMode(enum.Enum):
     * ``ONE_HOT``: the name exists for compatibility; operations refuse it.
     """
 
-    CLIP = enum.auto()
-    FILL_OR_DROP = enum.auto()
-    PROMISE_IN_BOUNDS = enum.auto()
-    ONE_HOT = enum.auto()
+    PROMISE_IN_BOUNDS = "promise_in_bounds"
+    FILL_OR_DROP = "fill"
+    CLIP = "clip"
+    ONE_HOT = "one_hot"
 
     @staticmethod
     def from_any(mode: str | GatherScatterMode | None) -> GatherScatterMode:

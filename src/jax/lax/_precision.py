@@ -77,22 +77,22 @@ class DotAlgorithmPreset(enum.Enum):
     ``F32_F32_F32`` and ``F64_F64_F64``.
     """
 
-    DEFAULT = enum.auto()
-    ANY_F8_ANY_F8_F32 = enum.auto()
-    ANY_F8_ANY_F8_F32_FAST_ACCUM = enum.auto()
-    ANY_F8_ANY_F8_ANY = enum.auto()
-    ANY_F8_ANY_F8_ANY_FAST_ACCUM = enum.auto()
-    F16_F16_F16 = enum.auto()
-    F16_F16_F32 = enum.auto()
-    BF16_BF16_BF16 = enum.auto()
-    BF16_BF16_F32 = enum.auto()
-    BF16_BF16_F32_X3 = enum.auto()
-    BF16_BF16_F32_X6 = enum.auto()
-    BF16_BF16_F32_X9 = enum.auto()
-    TF32_TF32_F32 = enum.auto()
-    TF32_TF32_F32_X3 = enum.auto()
-    F32_F32_F32 = enum.auto()
-    F64_F64_F64 = enum.auto()
+    DEFAULT = "DEFAULT"
+    ANY_F8_ANY_F8_F32 = "ANY_F8_ANY_F8_F32"
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = "ANY_F8_ANY_F8_F32_FAST_ACCUM"
+    ANY_F8_ANY_F8_ANY = "ANY_F8_ANY_F8_ANY"
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = "ANY_F8_ANY_F8_ANY_FAST_ACCUM"
+    F16_F16_F16 = "F16_F16_F16"
+    F16_F16_F32 = "F16_F16_F32"
+    BF16_BF16_BF16 = "BF16_BF16_BF16"
+    BF16_BF16_F32 = "BF16_BF16_F32"
+    BF16_BF16_F32_X3 = "BF16_BF16_F32_X3"
+    BF16_BF16_F32_X6 = "BF16_BF16_F32_X6"
+    BF16_BF16_F32_X9 = "BF16_BF16_F32_X9"
+    TF32_TF32_F32 = "TF32_TF32_F32"
+    TF32_TF32_F32_X3 = "TF32_TF32_F32_X3"
+    F32_F32_F32 = "F32_F32_F32"
+    F64_F64_F64 = "F64_F64_F64"
 
     def __str__(self) -> str:
         return self.name

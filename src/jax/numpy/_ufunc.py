@@ -9,6 +9,9 @@ from typing import Any
 from jax.numpy._promotion import check_arraylike, refuse_out
 
 
+Method = Callable[..., Any]
+
+
 class ufunc:
     """An element-wise function with the methods of :class:`numpy.ufunc`.
 
@@ -27,10 +30,10 @@ class ufunc:
         after the array.
     """
 
-    def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *, name: str | None = None,
-                 nargs: int | None = None, identity: Any = None, call: Callable[..., Any] | None = None,
-                 reduce: Callable[..., Any] | None = None, accumulate: Callable[..., Any] | None = None,
-                 at: Callable[..., Any] | None = None, reduceat: Callable[..., Any] | None = None) -> None:
+    def __init__(self, func: Method, /, nin: int, nout: int, *, identity: Any = None, name: str | None = None,
+                 nargs: int | None = None, call: Method | None = None, at: Method | None = None,
+                 reduce: Method | None = None, reduceat: Method | None = None, accumulate: Method | None = None,
+                 ) -> None:
         self._func = func
         self._call = call or func
         self.__name__ = name or func.__name__.strip("_")

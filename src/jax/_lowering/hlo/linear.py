@@ -60,12 +60,10 @@ def convolution(x: Any, kernel: Any, aval_out: Any, *, lhs_spec: Ints, rhs_spec:
                 precision: Any = None) -> Any:
     """Specs give the positions of dimensions: (batch, feature, spatial...), (out feature, in feature, spatial...)."""
     numbers = _jaxlib.stablehlo.ConvDimensionNumbers.get(
-        input_batch_dimension=lhs_spec[0], input_feature_dimension=lhs_spec[1],
-        input_spatial_dimensions=list(lhs_spec[2:]),
-        kernel_output_feature_dimension=rhs_spec[0], kernel_input_feature_dimension=rhs_spec[1],
-        kernel_spatial_dimensions=list(rhs_spec[2:]),
-        output_batch_dimension=out_spec[0], output_feature_dimension=out_spec[1],
-        output_spatial_dimensions=list(out_spec[2:]))
+        input_spatial_dimensions=list(lhs_spec[2:]), kernel_spatial_dimensions=list(rhs_spec[2:]),
+        output_spatial_dimensions=list(out_spec[2:]), input_batch_dimension=lhs_spec[0],
+        output_batch_dimension=out_spec[0], input_feature_dimension=lhs_spec[1], output_feature_dimension=out_spec[1],
+        kernel_output_feature_dimension=rhs_spec[0], kernel_input_feature_dimension=rhs_spec[1])
     attrs = {
         "dimension_numbers": numbers, "feature_group_count": i64_attr(feature_group_count),
         "batch_group_count": i64_attr(batch_group_count), "window_strides": dense_int_array(strides),
