@@ -363,4 +363,3 @@ class Compiled(_Stage):
     @property
     def output_formats(self) -> Any:
         return self.output_shardings
-

@@ -124,12 +124,14 @@ def deflinear2(primitive: Any, transpose_rule: Rule) -> None:
 
 
 def linear_transpose(transpose_rule: Rule, cotangent: Any, *args: Any, **kwargs: Any) -> Any:
+    """Calls ``transpose_rule(cotangent, **kwargs)`` unless the cotangent is a symbolic zero."""
     if type(cotangent) is Zero:
         return [Zero(x.aval) if is_undefined_primal(x) else None for x in args]
     return transpose_rule(cotangent, **kwargs)
 
 
 def linear_transpose2(transpose_rule: Rule, cotangent: Any, *args: Any, **kwargs: Any) -> Any:
+    """Calls ``transpose_rule(cotangent, *args, **kwargs)`` unless the cotangent is a symbolic zero."""
     if type(cotangent) is Zero:
         return [Zero(x.aval) if is_undefined_primal(x) else None for x in args]
     return transpose_rule(cotangent, *args, **kwargs)
@@ -152,6 +154,7 @@ def defbilinear(prim: Any, lhs_rule: Rule, rhs_rule: Rule) -> None:
 
 
 def bilinear_transpose(lhs_rule: Rule, rhs_rule: Rule, cotangent: Any, x: Any, y: Any, **kwargs: Any) -> Any:
+    """The cotangents of a product: of ``x`` by ``lhs_rule`` or of ``y`` by ``rhs_rule``, whichever is linear."""
     if is_undefined_primal(x) == is_undefined_primal(y):
         raise NotImplementedError("the function is not linear: exactly one factor of a product may be linear")
     if type(cotangent) is Zero:
