@@ -277,8 +277,8 @@ from jax.numpy._statistics import average as average
 from jax.numpy._statistics import mean as mean
 from jax.numpy._statistics import std as std
 from jax.numpy._statistics import var as var
-from jax.numpy._ufunc import frompyfunc as frompyfunc
 from jax.numpy._ufunc import ufunc as ufunc
+from jax.numpy._ufunc_methods import frompyfunc as frompyfunc
 from jax.numpy._ufuncs_arithmetic import absolute as absolute
 from jax.numpy._ufuncs_arithmetic import add as add
 from jax.numpy._ufuncs_arithmetic import divmod as divmod

@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes, lax
+from jax._api.placement import device_put
 from jax._base._jaxlib import xla
 from jax._language.avals import not_an_array_message, typeof
 from jax._language.trace import install_operators
+from jax.numpy import _cumulative as cumulative
+from jax.numpy import _positions as positions
 from jax.numpy import _products as products
 from jax.numpy import _promotion as promotion
 from jax.numpy import _reductions as red
@@ -25,6 +28,7 @@ from jax.numpy import _ufuncs_arithmetic as arith
 from jax.numpy import _ufuncs_floating as floating
 from jax.numpy import _ufuncs_logical as logic
 from jax.numpy._at import IndexUpdater, getitem
+from jax.numpy._view import view
 
 Array = xla.Array
 _known = promotion._known_types
@@ -156,7 +160,6 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     else:
         out = lax.convert_element_type(x, wanted)
     if device is not None:
-        from jax._api.placement import device_put  # only where a device is asked for
         out = device_put(out, device)
     return lax.copy_p.bind(out) if copy and out is x else out
 
@@ -168,7 +171,7 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     promotion.check_arraylike("view", self)
     if dtype is None:
         return self
-    return _later("._view", "view")(self, dtype)
+    return view(self, dtype)
 
 
 def _transpose(self: Any, *axes: Any) -> Any:
@@ -218,12 +221,12 @@ def _method(name: str, function: Callable[..., Any] | None = None) -> Callable[.
 
 
 _METHODS: dict[str, Callable[..., Any] | None] = {
-    "all": red.all, "any": red.any, "argmax": None, "argmin": None, "argpartition": None, "argsort": None,
-    "choose": None, "compress": None, "conj": floating.conjugate, "conjugate": floating.conjugate, "cumprod": None,
-    "cumsum": None, "diagonal": None, "dot": products.dot, "max": red.max, "mean": stats.mean, "min": red.min, "nonzero": None,
-    "prod": red.prod, "ptp": red.ptp, "ravel": None, "repeat": None, "round": floating.round, "searchsorted": None,
-    "sort": None, "squeeze": None, "std": stats.std, "sum": red.sum, "swapaxes": None, "take": None, "trace": None,
-    "var": stats.var,
+    "all": red.all, "any": red.any, "argmax": positions.argmax, "argmin": positions.argmin, "argpartition": None,
+    "argsort": None, "choose": None, "conj": floating.conjugate, "conjugate": floating.conjugate,
+    "cumprod": cumulative.cumprod, "cumsum": cumulative.cumsum, "diagonal": None, "dot": products.dot, "max": red.max,
+    "mean": stats.mean, "min": red.min, "nonzero": None, "prod": red.prod, "ptp": red.ptp, "ravel": None,
+    "repeat": None, "round": floating.round, "searchsorted": None, "sort": None, "squeeze": None, "std": stats.std,
+    "sum": red.sum, "swapaxes": None, "take": None, "trace": None, "var": stats.var,
 }
 
 
@@ -248,6 +251,37 @@ def _compress(self: Any, condition: Any, axis: Any = None, *, out: None = None, 
     return _later("", "compress")(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
+def _to_device(self: Any, device: Any, *, stream: None = None) -> Any:
+    """The array on ``device`` (a device or a sharding). ``stream`` must be None."""
+    if stream is not None:
+        raise NotImplementedError("Array.to_device: stream= is not supported; transfers are ordered by XLA")
+    return device_put(self, device)
+
+
+def _byteswap(self: Any) -> Any:
+    """The elements with the order of their bytes reversed."""
+    dtype = self.dtype
+    if dtypes.issubdtype(dtype, np.complexfloating):
+        return lax.complex(_byteswap(lax.real(self)), _byteswap(lax.imag(self)))
+    if dtype.itemsize == 1:
+        return self
+    pieces = lax.bitcast_convert_type(self, np.uint8)
+    return lax.bitcast_convert_type(lax.rev(pieces, (self.ndim,)), dtype)
+
+
+def _of_concrete_arrays(name: str) -> property:
+    """An attribute that concrete arrays have; of a traced one it is not known."""
+    def get(self: Any) -> Any:
+        raise AttributeError(f"the attribute {name!r} of a traced array is not known while tracing "
+                             f"({type(self).__name__} of type {typeof(self).str_short()}); read it outside of the "
+                             "transformed function, or see jax.typeof(x)")
+    return property(get, doc="Of concrete arrays.")
+
+
+_CONCRETE = ("addressable_data", "addressable_shards", "committed", "copy_to_host_async", "device", "dtype",
+             "global_shards", "is_fully_addressable", "is_fully_replicated", "item", "ndim", "shape", "sharding", "size")
+
+
 def _flat(self: Any) -> Any:
     raise NotImplementedError("Array.flat: arrays have no flat iterator; use x.ravel(), or x.ravel().at[i].set(v)")
 
@@ -255,13 +289,14 @@ def _flat(self: Any) -> Any:
 def _members() -> dict[str, Any]:
     members = _operators()
     members.update({name: _method(name, function) for name, function in _METHODS.items()})
+    members.update({name: _of_concrete_arrays(name) for name in _CONCRETE})
     members.update({
         "__getitem__": getitem, "__iter__": _iter,
         "at": property(IndexUpdater, doc="Indexed, the elements of which ``.set``, ``.add`` ... make an updated copy."),
         "__round__": _round, "__contains__": _contains, "__setitem__": _setitem, "__array_priority__": 100,
         "__array_namespace__": _array_namespace,
         "astype": _astype, "view": _view, "transpose": _transpose, "reshape": _reshape, "flatten": _flatten,
-        "copy": _copy, "clip": _clip, "compress": _compress,
+        "copy": _copy, "to_device": _to_device, "byteswap": _byteswap, "clip": _clip, "compress": _compress,
         "T": property(_reversed_axes, doc="The array with its axes reversed."),
         "mT": property(_matrix_transpose, doc="The array with its last two axes swapped."),
         "real": property(lambda self: floating.real(self), doc="The real part of each element."),

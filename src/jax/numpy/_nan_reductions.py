@@ -133,5 +133,3 @@ def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
            where: Any = None, mean: Any = None) -> Any:
     """The standard deviation over ``axis`` of elements that are not NaN. Arguments as for ``jnp.var``."""
     return _call(_variance, "nanstd", a, axis, dtype, out, keepdims, ddof=ddof, where=where, mean=mean)
-
-

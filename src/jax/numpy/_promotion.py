@@ -57,10 +57,6 @@ def _refusal(x: Any) -> str:
     return not_an_array_message(x)
 
 
-def check_arraylike_or_none(name: str, *args: Any) -> None:
-    check_arraylike(name, *[x for x in args if x is not None])
-
-
 def refuse_out(name: str, out: Any) -> None:
     """Raises when ``out=`` was given: arrays are immutable."""
     if out is not None:
@@ -77,12 +73,8 @@ def unwrap(x: Any) -> Any:
     return x
 
 
-def lift(x: Any) -> Any:
-    """An operand as something with an aval: Python and NumPy scalars and arrays stay, they have one by ``typeof``."""
-    return unwrap(x)
-
-
 def shape_of(x: Any) -> tuple[Any, ...]:
+    """The shape of an operand."""
     return typeof(x).shape  # type: ignore[no-any-return]
 
 

@@ -148,5 +148,3 @@ def iscomplexobj(x: Any) -> bool:
 def isrealobj(x: Any) -> bool:
     """Whether the dtype of ``x`` is not complex, whatever its values."""
     return not iscomplexobj(x)
-
-

@@ -8,8 +8,13 @@ from typing import Any
 
 from jax.numpy._promotion import check_arraylike, refuse_out
 
-
 Method = Callable[..., Any]
+
+
+# The methods that all ufuncs share, ``(ufunc, *arguments)``. They use reductions, which are made of ufuncs: the module
+# that defines them (_ufunc_methods) fills the table in.
+common_methods: dict[str, Callable[..., Any]] = {}
+own_ufuncs: set[ufunc] = set()
 
 
 class ufunc:
@@ -99,22 +104,20 @@ class ufunc:
         check_arraylike(f"{self.__name__}.reduce", a)
         if where is not None and self._identity is None and initial is None:
             raise ValueError(f"jnp.{self.__name__}.reduce has no identity, so that initial= must be given with where=")
-        from jax.numpy import _ufunc_methods  # the methods use reductions, which use ufuncs
         fast = self._methods["reduce"]
         if fast is not None:
             return fast(a, axis=axis, dtype=dtype, keepdims=builtins.bool(keepdims), initial=initial, where=where)
-        return _ufunc_methods.reduce(self, a, axis, dtype, keepdims, initial, where)
+        return common_methods["reduce"](self, a, axis, dtype, keepdims, initial, where)
 
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
         """Along ``axis``, the reduction of every leading part of ``a``; of the shape of ``a``."""
         self._needs("accumulate", 2)
         refuse_out(f"{self.__name__}.accumulate", out)
         check_arraylike(f"{self.__name__}.accumulate", a)
-        from jax.numpy import _ufunc_methods  # as above
         fast = self._methods["accumulate"]
         if fast is not None:
             return fast(a, axis=axis, dtype=dtype)
-        return _ufunc_methods.accumulate(self, a, axis, dtype)
+        return common_methods["accumulate"](self, a, axis, dtype)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
         """``a`` with the function applied at ``indices``, once for every occurrence of an index.
@@ -128,11 +131,10 @@ class ufunc:
         if inplace:
             raise NotImplementedError(f"jnp.{self.__name__}.at cannot change an array in place; call it with "
                                       "inplace=False and use the result.")
-        from jax.numpy import _ufunc_methods  # as above
         fast = self._methods["at"]
         if fast is not None:
             return fast(a, indices, b)
-        return _ufunc_methods.at(self, a, indices, b)
+        return common_methods["at"](self, a, indices, b)
 
     def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
         """Reductions of the slices of ``a`` along ``axis`` that begin at each index and end before the next.
@@ -141,37 +143,22 @@ class ufunc:
         """
         self._needs("reduceat", 2)
         refuse_out(f"{self.__name__}.reduceat", out)
-        from jax.numpy import _ufunc_methods  # as above
         fast = self._methods["reduceat"]
         if fast is not None:
             return fast(a, indices, axis=axis, dtype=dtype)
-        return _ufunc_methods.reduceat(self, a, indices, axis, dtype)
+        return common_methods["reduceat"](self, a, indices, axis, dtype)
 
     def outer(self, A: Any, B: Any, /) -> Any:
         """The function of every pair of elements: shape ``A.shape + B.shape``."""
         self._needs("outer", 2)
         check_arraylike(f"{self.__name__}.outer", A, B)
-        from jax.numpy import _ufunc_methods  # as above
-        return _ufunc_methods.outer(self, A, B)
+        return common_methods["outer"](self, A, B)
 
 
 def ufunc_of(nin: int, *, identity: Any = None) -> Callable[[Callable[..., Any]], ufunc]:
-    """Decorator that makes a :class:`ufunc` of a function of ``nin`` arrays."""
-    return lambda func: ufunc(func, nin, 1, identity=identity)
-
-
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """Makes a :class:`ufunc` of a function of scalars.
-
-    Args:
-      func: takes ``nin`` scalars and returns ``nout`` of them; it is traced, and mapped over arrays.
-      nin: number of arguments.
-      nout: number of results; with more than one they are returned as a tuple.
-      identity: see :class:`ufunc`.
-
-    >>> import jax.numpy as jnp
-    >>> jnp.frompyfunc(lambda x, y: x + 2 * y, nin=2, nout=1)(jnp.arange(3), 10).tolist()
-    [20, 21, 22]
-    """
-    from jax.numpy import _ufunc_methods  # as above
-    return _ufunc_methods.from_scalar_function(func, nin, nout, identity)
+    """Decorator that makes a :class:`ufunc` of a function of ``nin`` arrays, one of those of this package."""
+    def decorate(func: Callable[..., Any]) -> ufunc:
+        made = ufunc(func, nin, 1, identity=identity)
+        own_ufuncs.add(made)
+        return made
+    return decorate

@@ -15,7 +15,8 @@ from jax._language.avals import typeof
 from jax.numpy import _cumulative as cumulative
 from jax.numpy import _reductions as red
 from jax.numpy._promotion import as_dtype, check_arraylike, promote_shapes, static_axis, unwrap
-from jax.numpy._ufunc import ufunc
+from jax.numpy._ufunc import common_methods, own_ufuncs, ufunc
+from jax.numpy._ufuncs_logical import logical_and, logical_or
 
 # --- reduce ---------------------------------------------------------------------------------------------------------
 
@@ -39,20 +40,18 @@ def _logical(function: Any, combine: Any, a: Any, axis: Any, dtype: Any, keepdim
     return out if initial is None else combine(out, initial)
 
 
-def fast_reductions() -> dict[str, Callable[..., Any]]:
-    """Reductions that are functions of their own."""
-    from jax.numpy import logical_and, logical_or  # the ufuncs whose methods these are
-    return {
-        "add": _sum, "multiply": _prod, "maximum": functools.partial(_extreme, red.max),
-        "minimum": functools.partial(_extreme, red.min),
-        "logical_and": functools.partial(_logical, red.all, logical_and),
-        "logical_or": functools.partial(_logical, red.any, logical_or),
-    }
+# Reductions that are functions of their own.
+_fast_reductions: dict[str, Callable[..., Any]] = {
+    "add": _sum, "multiply": _prod, "maximum": functools.partial(_extreme, red.max),
+    "minimum": functools.partial(_extreme, red.min),
+    "logical_and": functools.partial(_logical, red.all, logical_and),
+    "logical_or": functools.partial(_logical, red.any, logical_or),
+}
 
 
 def reduce(f: ufunc, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
     """The elements combined one after the other along the (flattened) reduced axes."""
-    fast = fast_reductions().get(f.__name__) if f.__module__ == "jax.numpy" and f in _own() else None
+    fast = _fast_reductions.get(f.__name__) if f in own_ufuncs else None
     axis = static_axis(axis)
     if fast is not None:
         return fast(a, axis, dtype, bool(keepdims), initial, where)
@@ -97,7 +96,7 @@ def _fold(f: ufunc, rows: Any, initial: Any) -> Any:
 
 def accumulate(f: ufunc, a: Any, axis: int, dtype: Any) -> Any:
     """Running reductions, one step after the other."""
-    if f.__name__ in ("add", "multiply") and f in _own():
+    if f.__name__ in ("add", "multiply") and f in own_ufuncs:
         return (cumulative.cumsum if f.__name__ == "add" else cumulative.cumprod)(a, axis, dtype)
     a = unwrap(a)
     if dtype is not None:
@@ -137,7 +136,7 @@ def at(f: ufunc, a: Any, indices: Any, b: Any) -> Any:
         return a.at[indices].set(f(a[indices]))
     if b is None:
         raise ValueError(f"jnp.{f.__name__}.at: the second operand is missing")
-    own = f in _own()
+    own = f in own_ufuncs
     if own and f.__name__ in _SCATTERS:
         return getattr(a.at[indices], _SCATTERS[f.__name__])(b)
     if own and f.__name__ == "subtract":
@@ -210,8 +209,19 @@ def outer(f: ufunc, A: Any, B: Any) -> Any:
 
 # --- functions of scalars -------------------------------------------------------------------------------------------
 
-def from_scalar_function(func: Callable[..., Any], nin: int, nout: int, identity: Any) -> ufunc:
-    """The ufunc that maps ``func`` over broadcast arrays."""
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """Makes a :class:`ufunc` of a function of scalars.
+
+    Args:
+      func: takes ``nin`` scalars and returns ``nout`` of them; it is traced, and mapped over arrays.
+      nin: number of arguments.
+      nout: number of results; with more than one they are returned as a tuple.
+      identity: see :class:`ufunc`.
+
+    >>> import jax.numpy as jnp
+    >>> jnp.frompyfunc(lambda x, y: x + 2 * y, nin=2, nout=1)(jnp.arange(3), 10).tolist()
+    [20, 21, 22]
+    """
     name = getattr(func, "__name__", "f")
 
     @functools.wraps(func, updated=())
@@ -228,8 +238,4 @@ def from_scalar_function(func: Callable[..., Any], nin: int, nout: int, identity
     return ufunc(mapped, nin, nout, name=name, identity=identity)
 
 
-@functools.cache
-def _own() -> frozenset[ufunc]:
-    """The ufuncs of this package: others can have the same names."""
-    from jax import numpy as jnp  # as above
-    return frozenset(x for x in vars(jnp).values() if isinstance(x, ufunc))
+common_methods.update(reduce=reduce, accumulate=accumulate, at=at, reduceat=reduceat, outer=outer)

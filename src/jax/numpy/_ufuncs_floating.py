@@ -429,5 +429,3 @@ def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     for mask, value in zip(masks, (nan, posinf, neginf), strict=True):
         out = _where(*promote_shapes("nan_to_num", mask, value, out))
     return out
-
-
