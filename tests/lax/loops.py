@@ -135,14 +135,53 @@ def mapped(f: Callable[..., Any], args: Sequence[Any], marks: Sequence[bool], si
     return jax.vmap(f, in_axes=tuple(axes))(*new)
 
 
-def same(run: Callable[..., Any], f: Callable[..., Any], g: Callable[..., Any], *args: Any, jit: bool = True,
+def derivatives(f: Callable[..., Any], args: Sequence[Any]) -> dict[str, Any]:
+    """Everything without `vmap`."""
+    return {**forward(f, args), **linearized(f, args), **reverse(f, args)}
+
+
+def only_forward(f: Callable[..., Any], args: Sequence[Any]) -> dict[str, Any]:
+    return {**forward(f, args), **linearized(f, args)}
+
+
+def vmapped(f: Callable[..., Any], args: Sequence[Any], differentiable: bool = True) -> dict[str, Any]:
+    """Values with every combination of mapped arguments, and compositions with derivatives."""
+    marks = patterns(len(args))
+    out: dict[str, Any] = {str(m): mapped(f, args, m) for m in marks}
+
+    def push(*a: Any) -> Any:
+        return jax.jvp(f, a, tangents_for(a, 0))[1]
+
+    for m in (marks[0], marks[-1]):
+        out[f"vmap of jvp {m}"] = mapped(push, args, m)
+    if differentiable:
+        positions = float_positions(args)
+        gradient = jax.grad(as_scalar(f), argnums=positions)
+        for m in (marks[0], marks[-2], marks[-1]):
+            out[f"vmap of grad {m}"] = mapped(gradient, args, m)
+        for m in (marks[0], marks[-1]):
+            out[f"grad of vmap {m}"] = jax.grad(as_scalar(lambda *a, m=m: mapped(f, a, m)), argnums=positions)(*args)
+    return out
+
+
+def vmapped_forward(f: Callable[..., Any], args: Sequence[Any]) -> dict[str, Any]:
+    return vmapped(f, args, differentiable=False)
+
+
+def jit(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """`jax.jit` that compiles fast rather than well."""
+    return jax.jit(fun, compiler_options={"xla_backend_optimization_level": 0})
+
+
+def same(run: Callable[..., Any], f: Callable[..., Any], g: Callable[..., Any], *args: Any, eager: bool = False,
          rtol: float = 1e-10) -> None:
-    """`run(f)` equals `run(g)`; with `jit` compiled, else eagerly for `f`."""
-    fun = lambda *a: run(f, a)  # noqa: E731
+    """`run(f, args)`, compiled or eager, equals `run(g, args)`; the program for `f` is well typed."""
+    def fun(*a: Any) -> Any:
+        return run(f, a)
+
     check_jaxpr(jax.make_jaxpr(fun)(*args).jaxpr)
-    got = (jax.jit(fun) if jit else fun)(*args)
-    want = jax.jit(lambda *a: run(g, a))(*args)
-    close(got, want, rtol)
+    got = (fun if eager else jit(fun))(*args)
+    close(got, jit(lambda *a: run(g, a))(*args), rtol)
 
 
 def close(got: Any, want: Any, rtol: float = 1e-10) -> None:

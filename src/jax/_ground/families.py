@@ -332,6 +332,10 @@ def defbilinear(prim: Primitive, lhs: Callable[..., Any], rhs: Callable[..., Any
     rules.primitive_transposes[prim] = transpose
 
 
+# Primitives whose derivative is zero, for passes that ask what can have a derivative at all.
+without_derivative: set[Any] = set()
+
+
 def zero_derivative(prim: Primitive) -> None:
     """The result is piecewise constant (or has no tangents): its derivative is zero everywhere."""
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
@@ -340,6 +344,7 @@ def zero_derivative(prim: Primitive) -> None:
             return out, [Zero.from_primal_value(o) for o in out]
         return out, Zero.from_primal_value(out)
     rules.primitive_jvps[prim] = jvp
+    without_derivative.add(prim)
 
 
 def real_part_if_needed(ct: Any, aval: Any) -> Any:

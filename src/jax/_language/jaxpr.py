@@ -259,6 +259,7 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    """The jaxprs that the equations of ``jaxpr`` hold, one level deep."""
     for eqn in jaxpr.eqns:
         yield from jaxprs_in_params(eqn.params)
 
@@ -308,6 +309,7 @@ def last_uses(jaxpr: Jaxpr) -> list[list[Var]]:
 
 
 def jaxpr_as_fun(closed: ClosedJaxpr, *args: Any) -> list[Any]:
+    """Evaluates a closed jaxpr; ``functools.partial(jaxpr_as_fun, closed)`` is its function."""
     return eval_jaxpr(closed.jaxpr, closed.consts, *args)
 
 

@@ -61,6 +61,7 @@ class UndefinedPrimal:
 
 
 def is_undefined_primal(x: Any) -> bool:
+    """Whether an argument of a transpose rule is one with respect to which it transposes."""
     return type(x) is UndefinedPrimal
 
 

@@ -102,6 +102,7 @@ def dense_int_array(values: Sequence[int]) -> Any:
 
 
 def dense_bool_array(values: Sequence[bool]) -> Any:
+    """The attribute of a sequence of booleans."""
     return _jaxlib.ir.DenseBoolArrayAttr.get(values)
 
 
@@ -111,10 +112,12 @@ def dense_int_elements(values: Any) -> Any:
 
 
 def i64_attr(value: int) -> Any:
+    """The attribute of a 64-bit integer."""
     return _int_attr(value, 64)
 
 
 def i32_attr(value: int) -> Any:
+    """The attribute of a 32-bit integer."""
     return _int_attr(value, 32)
 
 

@@ -62,8 +62,8 @@ class Executable:
     """
 
     __slots__ = ("loaded", "in_avals", "out_avals", "in_shardings", "out_shardings", "kept", "consts", "donated",
-                 "ordered_effects", "has_unordered_effects", "keepalive", "arg_names", "name", "device", "_handlers",
-                 "_plain", "__weakref__")
+                 "ordered_effects", "has_unordered_effects", "keepalive", "arg_names", "name", "device", "waits",
+                 "_handlers", "_plain", "__weakref__")
 
     def __init__(self, loaded: Any, *, in_avals: Sequence[Any], out_avals: Sequence[Any], in_shardings: Any = None,
                  out_shardings: Any = None, kept: Sequence[int] | None = None, consts: Sequence[Any] = (),
@@ -86,6 +86,9 @@ class Executable:
         self.keepalive = keepalive
         self.arg_names = tuple(arg_names) if arg_names is not None else None
         self.name = name
+        # On a CPU a limited number of programs may be under way. If programs that call Python counted among them while
+        # they wait for their turn, those that a callback runs might never start.
+        self.waits = keepalive is not None and self.device.platform == "cpu"
         self._handlers: list[Any] = [None, None]
         self._plain = not (self.ordered_effects or has_unordered_effects)
 
@@ -111,8 +114,12 @@ class Executable:
         inputs = self.prepare(args)
         try:
             if self._plain:
-                return self.loaded.execute_sharded(inputs).consume_with_handlers(self.handlers(committed))
-            return self._call_with_effects(inputs, committed)
+                outs = self.loaded.execute_sharded(inputs).consume_with_handlers(self.handlers(committed))
+            else:
+                outs = self._call_with_effects(inputs, committed)
+            if self.waits:
+                xla.batched_block_until_ready([x for x in outs if type(x) is ArrayImpl])
+            return outs
         except (xla.JaxRuntimeError, ValueError) as error:
             for x in inputs:
                 x._check_alive()
@@ -172,7 +179,12 @@ class Executable:
             for effect, token in zip(self.ordered_effects, outs[:n], strict=True):
                 chain.current[effect] = token
         if self.has_unordered_effects:
-            chain.add_pending(results.consume_token())
+            if self.waits:
+                results.consume_token().block_until_ready()
+            else:
+                chain.add_pending(results.consume_token())
+        if self.waits and n:
+            xla.batched_block_until_ready(outs[:n])
         return outs[n:]
 
     def in_token_sharding(self) -> Any:

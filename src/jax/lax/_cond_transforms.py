@@ -29,7 +29,16 @@ from jax._transforms.linearize import SplitTrace, linearize_jaxpr, split_rules
 from jax._transforms.transpose import backward_pass
 from jax.lax._comparison import ne
 from jax.lax._cond import cond_p
-from jax.lax._control_common import Marks, either, interleave, pieces, where, without
+from jax.lax._control_common import (
+    Marks,
+    dependence_rules,
+    either,
+    interleave,
+    pieces,
+    reached,
+    where,
+    without,
+)
 from jax.lax._select import select_n
 
 Branches = tuple[ClosedJaxpr, ...]
@@ -353,6 +362,12 @@ def _dce_branches(first: ClosedJaxpr, others: Branches, used_outputs: tuple[bool
     return tuple(new), used
 
 
+def _dependence(eqn: JaxprEqn, marks: Sequence[bool], through: Any) -> Marks:
+    if marks[0]:
+        return [True] * len(eqn.outvars)
+    return _union([reached(b.jaxpr, marks[1:], through) for b in eqn.params["branches"]])
+
+
 rules.primitive_jvps[cond_p] = _jvp
 rules.primitive_linearizations[cond_p] = _linearize
 split_rules[cond_p] = _split
@@ -360,3 +375,4 @@ rules.partial_eval_rules[cond_p] = _partial
 rules.primitive_transposes[cond_p] = _transpose
 rules.fancy_primitive_batchers[cond_p] = _batch
 rules.dce_rules[cond_p] = _dce
+dependence_rules[cond_p] = _dependence

@@ -14,6 +14,7 @@ from jax._base import _jaxlib
 from jax._base import source as source_info
 from jax._base.caching import cache, weak_cache
 from jax._dispatch.eager import operation
+from jax._ground.families import without_derivative
 from jax._ground.structural import convert_element_type_p
 from jax._language.avals import ShapedArray, typeof
 from jax._language.axes import axis_env
@@ -332,15 +333,37 @@ def eager_calls(prim: Any, anchor: str) -> Callable[..., Any]:
 Marks = list[bool]
 
 
-def reached(jaxpr: Any, start: Sequence[bool], through: Callable[[Any], bool] | None = None) -> Marks:
-    """Which outputs depend on the marked inputs, going by variables alone (those of types that ``through`` admits)."""
+def reached(jaxpr: Any, start: Sequence[bool], through: Callable[[Any], Sequence[Any]] | None = None) -> Marks:
+    """Which outputs depend on the marked inputs, going by variables alone: of each equation those that ``through``
+    returns, by default all."""
     live = {v for v, s in zip(jaxpr.invars, start, strict=True) if s}
     for eqn in jaxpr.eqns:
         for v in eqn.invars:
             if type(v) is not Literal and v in live:
-                live.update(eqn.outvars if through is None else [o for o in eqn.outvars if through(o.aval)])
                 break
+        else:
+            continue
+        outs = eqn.outvars if through is None else through(eqn)
+        if eqn.primitive.abstract_cache is None:
+            found = where(eqn.outvars, _reached_by_equation(eqn, live, through))
+            outs = [o for o in found if o in outs]
+        live.update(outs)
     return [type(v) is not Literal and v in live for v in jaxpr.outvars]
+
+
+# How dependence passes through primitives that hold jaxprs: (eqn, marks, through) -> marks of the results.
+dependence_rules: dict[Any, Callable[..., Marks]] = {}
+
+
+def _reached_by_equation(eqn: Any, live: set[Any], through: Any) -> Marks:
+    marks = [type(v) is not Literal and v in live for v in eqn.invars]
+    rule = dependence_rules.get(eqn.primitive)
+    if rule is not None:
+        return rule(eqn, marks, through)
+    held = [p for p in eqn.params.values() if isinstance(p, ClosedJaxpr)]
+    if len(held) == 1 and len(held[0].jaxpr.invars) == len(marks) and len(held[0].jaxpr.outvars) == len(eqn.outvars):
+        return reached(held[0].jaxpr, marks, through)
+    return [True] * len(eqn.outvars)
 
 
 def reached_from(jaxpr: Any, ends: Sequence[bool]) -> Marks:
@@ -354,9 +377,11 @@ def reached_from(jaxpr: Any, ends: Sequence[bool]) -> Marks:
     return [v in live for v in jaxpr.invars]
 
 
-def has_tangents(aval: Any) -> bool:
-    """Whether values of this type have derivatives."""
-    return getattr(aval.to_tangent_aval(), "dtype", dtypes.float0) != dtypes.float0
+def differentiable(eqn: Any) -> Sequence[Any]:
+    """The results of an equation that can have derivatives: a ``through`` for :func:`reached`."""
+    if eqn.primitive in without_derivative:
+        return ()
+    return [v for v in eqn.outvars if getattr(v.aval.to_tangent_aval(), "dtype", dtypes.float0) != dtypes.float0]
 
 
 def either(a: Sequence[bool], b: Sequence[bool]) -> Marks:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax import dtypes
-from jax._ground.families import ANY, COMPLEX, category, check_category, defbilinear, real_part_if_needed
+from jax._ground.families import ANY, check_category, defbilinear, real_part_if_needed
 from jax._ground.structural import convert, move_axis, zeros_of
 from jax._language import dims, rules
 from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
-from jax._lowering import hlo
 from jax._lowering.rules import register_lowering
 from jax.lax._conv_dims import (
     ConvDimensionNumbers,
@@ -20,7 +19,8 @@ from jax.lax._conv_dims import (
     conv_window,
     permuted,
 )
-from jax.lax._precision import canonical_precision, is_algorithm, reverse_precision
+from jax.lax._conv_lowering import lower, lower_cpu
+from jax.lax._precision import canonical_precision, reverse_precision
 from jax.lax._shape import reshape, rev
 from jax.lax._windows import pads_of_transpose
 
@@ -109,33 +109,6 @@ def _check_groups(lhs: Any, rhs: Any, x: Any, y: Any, features: Any, batches: An
         fail(f"batch_group_count={batches} does not divide the batch of {x[0]}")
     if y[0] % batches:
         fail(f"batch_group_count={batches} does not divide the {y[0]} output features of the kernel")
-
-
-# --- lowering -------------------------------------------------------------------------------------------------------
-
-def _convolve(x: Any, y: Any, out: Any, *, window_strides: Any, padding: Any, lhs_dilation: Any, rhs_dilation: Any,
-              dimension_numbers: Any, feature_group_count: int, batch_group_count: int, precision: Any) -> Any:
-    if is_algorithm(precision):  # convolutions have levels only
-        precision = "HIGHEST" if "F32_F32_F32" in str(precision) else None
-    lhs_spec, rhs_spec, out_spec = dimension_numbers
-    return hlo.convolution(x, y, out, lhs_spec=lhs_spec, rhs_spec=rhs_spec, out_spec=out_spec, strides=window_strides,
-                           padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
-                           feature_group_count=feature_group_count, batch_group_count=batch_group_count,
-                           precision=precision)
-
-
-def _lower(ctx: Any, x: Any, y: Any, *, preferred_element_type: Any, out_sharding: Any, **params: Any) -> Any:
-    (out,) = ctx.avals_out
-    if category(ctx.avals_in[0].dtype) != COMPLEX:
-        return [_convolve(x, y, out, **params)]
-    # Three real convolutions: (a + ib)(c + id) = k - b(c + d) + i(k + a(d - c)) with k = c(a + b).
-    real_out = out.update(dtype=dtypes.to_real_dtype(ctx.avals_in[0].dtype))
-    a, b, c, d = hlo.real(x), hlo.imag(x), hlo.real(y), hlo.imag(y)
-    k = _convolve(hlo.add(a, b), c, real_out, **params)
-    real = hlo.subtract(k, _convolve(b, hlo.add(c, d), real_out, **params))
-    imag = hlo.add(k, _convolve(a, hlo.subtract(d, c), real_out, **params))
-    whole = out.update(dtype=ctx.avals_in[0].dtype)
-    return [hlo.convert_element_type(hlo.complex(real, imag), whole, out)]
 
 
 # --- derivatives ----------------------------------------------------------------------------------------------------
@@ -275,7 +248,8 @@ def _batch(args: Any, batch_dims: Any, *, dimension_numbers: Any, feature_group_
 
 
 conv_general_dilated_p.def_abstract_eval(_abstract)
-register_lowering(conv_general_dilated_p, _lower)
+register_lowering(conv_general_dilated_p, lower)
+register_lowering(conv_general_dilated_p, lower_cpu, platform="cpu")
 defbilinear(conv_general_dilated_p, _transpose_lhs, _transpose_rhs)
 rules.primitive_batchers[conv_general_dilated_p] = _batch
 

@@ -12,14 +12,15 @@ from typing import Any
 
 from jax._base.caching import no_context, weak_cache
 from jax._language import rules
-from jax._language.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from jax._transforms.dce import dce_closed, dce_jaxpr, prune_consts
 from jax._transforms.linearize import linearize_jaxpr
 from jax._transforms.partial import partial_eval_jaxpr
 from jax.lax._control_common import (
     Marks,
+    dependence_rules,
+    differentiable,
     grow,
-    has_tangents,
     permuted,
     pieces,
     reached,
@@ -27,6 +28,7 @@ from jax.lax._control_common import (
     where,
     without,
 )
+from jax.lax._scan import scan_p
 
 
 class Halves:
@@ -76,7 +78,7 @@ def linearized_halves(closed: ClosedJaxpr, nonzeros: tuple[bool, ...], num_const
         lin = linearize_jaxpr(closed, [*of_consts, *carry, *of_xs], [*forced, *force_ys])
         return lin, lin.out_nonzero[:num_carry]
 
-    guess = grow(of_init, lambda c: reached(jaxpr, [*of_consts, *c, *of_xs], has_tangents)[:num_carry])
+    guess = grow(of_init, lambda c: reached(jaxpr, [*of_consts, *c, *of_xs], differentiable)[:num_carry])
     carry, lin = settle(of_init, guess, attempt)
     primal = lin.primal.jaxpr
     num_outs = len(lin.out_nonzero)
@@ -185,3 +187,12 @@ def second_body(closed: ClosedJaxpr, sources: Sequence[tuple[str, int]], num_con
     return permuted(closed, [*without(residuals, along), *consts, *carry, *where(residuals, along), *xs])
 
 
+def _dependence(eqn: JaxprEqn, marks: Sequence[bool], through: Any) -> Marks:
+    params = eqn.params
+    jaxpr, num_carry = params["jaxpr"].jaxpr, params["num_carry"]
+    consts, init, xs = pieces(marks, params["num_consts"], num_carry)
+    carry = grow(init, lambda c: reached(jaxpr, [*consts, *c, *xs], through)[:num_carry])
+    return [*carry, *reached(jaxpr, [*consts, *carry, *xs], through)[num_carry:]]
+
+
+dependence_rules[scan_p] = _dependence

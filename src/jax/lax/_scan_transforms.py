@@ -21,9 +21,9 @@ from jax._transforms.linearize import SplitTrace, split_rules
 from jax._transforms.transpose import backward_pass
 from jax.lax._control_common import (
     Marks,
+    differentiable,
     either,
     grow,
-    has_tangents,
     interleave,
     permuted,
     pieces,
@@ -73,7 +73,7 @@ def _jvp_body(closed: ClosedJaxpr, nonzeros: tuple[bool, ...], num_consts: int,
         new, out = jvp_jaxpr(closed, [*of_consts, *carry, *of_xs], [*forced, *[False] * num_ys])
         return (new, out), out[:num_carry]
 
-    guess = grow(of_init, lambda c: reached(jaxpr, [*of_consts, *c, *of_xs], has_tangents)[:num_carry])
+    guess = grow(of_init, lambda c: reached(jaxpr, [*of_consts, *c, *of_xs], differentiable)[:num_carry])
     carry, (new, out) = settle(of_init, guess, attempt)
     total = len(jaxpr.invars)
     consts, init, xs = pieces(range(total), num_consts, num_carry)
@@ -363,7 +363,8 @@ def _batch(axis: AxisData, args: Any, dims: Any, *, jaxpr: ClosedJaxpr, num_cons
         return (new, out), out[:num_carry]
 
     marked = [d is not None for d in dims]
-    guess = grow(start, lambda c: reached(
+    # Collectives over the axis end dependence on it, which following variables does not see.
+    guess = start if jaxpr.effects else grow(start, lambda c: reached(
         jaxpr.jaxpr, [*marked[:num_consts], *c, *marked[num_consts + num_carry:]])[:num_carry])
     carry, (new, out) = settle(start, guess, attempt)
     init = [match_axis(axis.size, d, 0, x) if m else x for x, d, m in zip(init, init_dims, carry, strict=True)]

@@ -25,9 +25,10 @@ from jax._transforms.linearize import SplitTrace, split_rules
 from jax.lax._bitwise import and_p
 from jax.lax._control_common import (
     Marks,
+    dependence_rules,
+    differentiable,
     either,
     grow,
-    has_tangents,
     interleave,
     permuted,
     pieces,
@@ -74,7 +75,7 @@ def _jvp_bodies(body: ClosedJaxpr, cond: ClosedJaxpr, of_consts: tuple[bool, ...
     def attempt(carry: Marks, force: bool) -> tuple[Any, Marks]:
         return jvp_jaxpr(body, [*of_consts, *carry], carry if force else False)
 
-    guess = grow(of_init, lambda c: reached(body.jaxpr, [*of_consts, *c], has_tangents))
+    guess = grow(of_init, lambda c: reached(body.jaxpr, [*of_consts, *c], differentiable))
     carry, new = settle(of_init, guess, attempt)
     consts, init, t_consts, t_init = pieces(range(len(new.jaxpr.invars)), len(of_consts), len(of_init), sum(of_consts))
     new = permuted(new, [*consts, *t_consts, *init, *t_init])
@@ -97,18 +98,22 @@ def _linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
 
 # --- partial evaluation ---------------------------------------------------------------------------------------------
 
-def _unknown_outs(unknown: Sequence[bool], params: dict[str, Any]) -> Marks:
-    """Which components of the carry cannot be computed from the known operands."""
-    of_cond, of_body, of_init = pieces(unknown, params["cond_nconsts"], params["body_nconsts"])
+def _reached_carry(marks: Sequence[bool], params: dict[str, Any], through: Any = None) -> Marks:
+    """Which components of the carry depend on the marked operands."""
+    of_cond, of_body, of_init = pieces(marks, params["cond_nconsts"], params["body_nconsts"])
     body, cond = params["body_jaxpr"].jaxpr, params["cond_jaxpr"].jaxpr
-    carry = grow(of_init, lambda c: reached(body, [*of_body, *c]))
-    if any(reached(cond, [*of_cond, *carry])):
+    carry = grow(of_init, lambda c: reached(body, [*of_body, *c], through))
+    if any(reached(cond, [*of_cond, *carry], through)):
         return [True] * len(carry)
     return carry
 
 
+def _dependence(eqn: JaxprEqn, marks: Sequence[bool], through: Any) -> Marks:
+    return _reached_carry(marks, eqn.params, through)
+
+
 def _split(trace: SplitTrace, args: Any, params: dict[str, Any]) -> list[Any]:
-    unknown = _unknown_outs([trace.is_tangent(x) for x in args], params)
+    unknown = _reached_carry([trace.is_tangent(x) for x in args], params)
     outs = trace.tangents.process(while_p, args, params)
     if all(unknown):
         return outs
@@ -120,7 +125,7 @@ def _split(trace: SplitTrace, args: Any, params: dict[str, Any]) -> list[Any]:
 
 def _partial(policy: Any, unknown: Sequence[bool], eqn: JaxprEqn) -> Any:
     """The known components are computed by a loop of their own; the loop for the others computes them again."""
-    out_unknown = _unknown_outs(unknown, eqn.params)
+    out_unknown = _reached_carry(unknown, eqn.params)
     if not any(out_unknown):
         return eqn, None, out_unknown, []
     if all(out_unknown):
@@ -158,7 +163,8 @@ def _batch(axis: AxisData, args: Any, dims: Any, *, cond_nconsts: int, cond_jaxp
                                 carry if force else False)
 
     start = [d is not None for d in init_dims]
-    guess = grow(start, lambda c: reached(body_jaxpr.jaxpr, [*(d is not None for d in const_dims), *c]))
+    guess = start if body_jaxpr.effects else grow(
+        start, lambda c: reached(body_jaxpr.jaxpr, [*(d is not None for d in const_dims), *c]))
     carry, body = settle(start, guess, attempt)
     cond, (differs,) = batch_jaxpr_axes(cond_jaxpr, axis, [*cond_dims, *(0 if m else None for m in carry)], False)
     if not differs:
@@ -254,3 +260,4 @@ rules.partial_eval_rules[while_p] = _partial
 rules.primitive_transposes[while_p] = _transpose
 rules.fancy_primitive_batchers[while_p] = _batch
 rules.dce_rules[while_p] = _dce
+dependence_rules[while_p] = _dependence

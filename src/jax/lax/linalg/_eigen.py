@@ -183,13 +183,14 @@ def _eig_jvp(primals: Any, tangents: Any, *, compute_left_eigenvectors: bool, co
     eigenvalue and eigenvector derivatives for a general complex-valued eigensystem" (2007).
     """
     (x,), (dx,) = primals, tangents
+    vectors = compute_left_eigenvectors or compute_right_eigenvectors
+    # Higher derivatives of eigenvalues go through eigenvectors, in ways that do not depend on their norms.
     outs = eig_p.bind(x, compute_left_eigenvectors=compute_left_eigenvectors, compute_right_eigenvectors=True,
-                      enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation)
+                      enable_eigvec_derivs=enable_eigvec_derivs or not vectors, implementation=implementation)
     w, *left, v = outs
     results = [w, *left, *[v] * compute_right_eigenvectors]
     if type(dx) is Zero:
         return results, [Zero.from_primal_value(o) for o in results]
-    vectors = compute_left_eigenvectors or compute_right_eigenvectors
     dx = convert(dx, typeof(v).dtype)
     inner = _solve_general(v, mat.mm(dx, v))
     dw = mat.diagonal(inner)

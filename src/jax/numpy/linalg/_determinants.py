@@ -126,11 +126,8 @@ def _adjugate_trace(u: Any, m: Any) -> Any:
     singular = lax.eq(det_v, mat.zeros_like(det_v))
     blank = lax.broadcast_in_dim(singular, typeof(v).shape, range(i))
     v = lax.select(blank, mat.eye_like(v), v)
-    # v^-1 [m11, c] in one solve
-    solved = triangular(v, lax.concatenate([lax.slice_in_dim(lax.slice_in_dim(m, 0, n - 1, axis=i), 0, n - 1, axis=j),
-                                            c], j), left=True, lower=False)
-    inverse_m = lax.slice_in_dim(solved, 0, n - 1, axis=j)
-    inverse_c = lax.slice_in_dim(solved, n - 1, n, axis=j)
+    inner = lax.slice_in_dim(lax.slice_in_dim(m, 0, n - 1, axis=i), 0, n - 1, axis=j)
+    inverse_m, inverse_c = (triangular(v, x, left=True, lower=False) for x in (inner, c))
     last = lax.slice_in_dim(m, n - 1, n, axis=i)
     head = lax.slice_in_dim(last, 0, n - 1, axis=j)
     trace = lax.mul(e, _sum(mat.diagonal(inverse_m)))
