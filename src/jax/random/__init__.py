@@ -44,6 +44,8 @@ from jax.random._keys import key_dtype as key_dtype
 from jax.random._keys import key_impl as key_impl
 from jax.random._keys import split as split
 from jax.random._keys import wrap_key_data as wrap_key_data
+from jax.random._multivariate import multivariate_normal as multivariate_normal
+from jax.random._multivariate import orthogonal as orthogonal
 from jax.random._uniform import bernoulli as bernoulli
 from jax.random._uniform import bits as bits
 from jax.random._uniform import normal as normal

@@ -175,14 +175,20 @@ def threefry_split(key: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _threefry_block(key: Any, count: int) -> Any:
-    """``count`` words from consecutive counters, the two halves of the range enciphered together."""
-    k1, k2 = _words(key)
+    """``count`` words from consecutive counters."""
+    return cipher_counters(*_words(key), lax.iota(UINT32, count))
+
+
+def cipher_counters(k1: Any, k2: Any, counters: Any) -> Any:
+    """Enciphers an array of counters, its two halves (the second padded with a zero) together."""
+    shape = typeof(counters).shape
+    count = math.prod(shape)
     half = (count + 1) // 2
-    counters = lax.iota(UINT32, count)
+    flat = lax.reshape(counters, (count,))
     if count % 2:
-        counters = lax.concatenate([counters, np.zeros(1, UINT32)], 0)
-    a, b = threefry2x32(k1, k2, *(lax.slice_in_dim(counters, i * half, (i + 1) * half) for i in range(2)))
-    return lax.slice_in_dim(lax.concatenate([a, b], 0), 0, count)
+        flat = lax.concatenate([flat, np.zeros(1, UINT32)], 0)
+    pair = threefry2x32(k1, k2, *(lax.slice_in_dim(flat, i * half, (i + 1) * half) for i in range(2)))
+    return lax.reshape(lax.slice_in_dim(lax.concatenate(list(pair), 0), 0, count), shape)
 
 
 def threefry_fold_in(key: Any, data: Any) -> Any:
