@@ -167,7 +167,7 @@ def each_window(x: Any, fill: Any, *, window_dimensions: Any, window_strides: An
         x = pad(x, fill, config)
     out = []
     for place in itertools.product(*map(range, window_dimensions)):
-        start = [k * d for k, d in zip(place, window_dilation, strict=True)]
+        start = [k * d if c else 0 for k, d, c in zip(place, window_dilation, counts, strict=True)]
         stop = [s + (c - 1) * by + 1 if c else s for s, c, by in zip(start, counts, window_strides, strict=True)]
         out.append(slice(x, start, stop, window_strides))
     return out

@@ -67,9 +67,11 @@ def _places(shape: Sequence[int], window: Sequence[int], strides: Sequence[int],
     """
     ones = (1,) * len(shape)
     counts = window_counts(shape, window, strides, padding, ones, ones)
-    ends = [[k + (c - 1) * s + 1 if c else k for k, c, s in zip(place, counts, strides, strict=True)]
-            for place in itertools.product(*map(range, window))]
-    return list(itertools.product(*map(range, window))), ends, counts
+    starts = [[k if c else 0 for k, c in zip(place, counts, strict=True)]
+              for place in itertools.product(*map(range, window))]
+    ends = [[k + (c - 1) * s + 1 if c else 0 for k, c, s in zip(start, counts, strides, strict=True)]
+            for start in starts]
+    return starts, ends, counts
 
 
 def _padded(x: Any, fill: Any, dtype: Any, padding: Any) -> Any:
@@ -192,6 +194,8 @@ def _scatter_unrolled(ctx: Any, source: Any, x: Any, *, select_prim: Any, window
     """First the number of the place that each window chooses, then a sum over the places."""
     aval, out = ctx.avals_in[1], ctx.avals_out[0]
     direction, strides = _direction(select_prim), window_strides
+    if not all(ctx.avals_in[0].shape):  # no windows
+        return [hlo.full(0, out.shape, out.dtype)]
     starts, ends, counts = _places(aval.shape, window_dimensions, strides, padding)
     x = _padded(x, identity_of(_monoid(select_prim), aval.dtype), aval.dtype, padding)
     number = np.dtype(np.int32)
