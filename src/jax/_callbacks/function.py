@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
-from jax._base import host_calls
+from jax._base import _jaxlib, host_calls
 from jax._base._jaxlib import xla
 from jax._ground.structural import move_axis
 from jax._language.avals import ShapedArray, physical_aval, typeof
 from jax._language.effects import Effect
 from jax._language.trace import is_bottom
+from jax._lowering import hlo
 from jax._lowering.callback import emit_python_callback, fit_results
 from jax._lowering.context import LoweringContext, TokenSet
 from jax._runtime import backend, transfer
@@ -186,11 +187,34 @@ def lower_call(ctx: LoweringContext, operands: Sequence[Any], callback: HostFunc
     call.__wrapped__ = callback.callback_func  # type: ignore[attr-defined]
     call.__name__ = getattr(callback.callback_func, "__name__", None) or type(callback.callback_func).__name__
     token = ctx.tokens_in.get(effect) if ordered else None
+    if ctx.platform == "cpu":
+        token = _after_previous(ctx, token)
     results, token, _ = emit_python_callback(
         ctx, call, token, operands, avals, result_avals, has_side_effect=effect is not None, partitioned=partitioned)
+    if ctx.platform == "cpu":
+        _previous(ctx)[:] = [_jaxlib.ir.InsertionPoint.current.block, token]
     if ordered:
         ctx.set_tokens_out(TokenSet({effect: token}))
     return results
+
+
+def _previous(ctx: LoweringContext) -> list[Any]:
+    """The block and the token of the last callback written into the module."""
+    found: list[Any] = ctx.module_context.lowering_parameters.setdefault("previous_callback", [])
+    return found
+
+
+def _after_previous(ctx: LoweringContext, token: Any) -> Any:
+    """A token that makes a call wait for the one before it in the same block.
+
+    XLA's CPU runtime would run independent calls at once, on the threads that share the work of single operations. If
+    all of these waited in callbacks, programs that the callbacks run could never finish.
+    """
+    before = _previous(ctx)
+    tokens = [] if token is None else [token]
+    if before and before[0] == _jaxlib.ir.InsertionPoint.current.block:
+        tokens.append(before[1])
+    return tokens[0] if len(tokens) == 1 else hlo.after_all(tokens) if tokens else hlo.create_token()
 
 
 # --- one example at a time ------------------------------------------------------------------------------------------
