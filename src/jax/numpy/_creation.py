@@ -371,7 +371,7 @@ def _filled(shape: Any, dtype: Any, value: Any) -> Any:
         aval = typeof(value)
         value = convert_element_type_p.bind(value, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=None)
     else:
-        value = as_dtype(value, dtype, False)
+        value = _strong(value, dtype)
     return broadcast_to(value, shape)
 
 
@@ -402,8 +402,14 @@ def _full(shape: tuple[Any, ...], fill_value: Any, dtype: Any) -> Any:
     if _get_trace().staged:
         if dtype is None:
             return broadcast_to(fill_value, shape)
-        return broadcast_to(as_dtype(fill_value, dtype, False), shape)
+        return broadcast_to(_strong(fill_value, dtype), shape)
     return _filled(shape, dtype, fill_value)
+
+
+def _strong(x: Any, dtype: Any) -> Any:
+    """``x`` in ``dtype``, not weakly typed."""
+    x = as_dtype(x, dtype, False)
+    return lax.convert_element_type(x, dtype) if typeof(x).weak_type else x
 
 
 def _fits(have: tuple[Any, ...], shape: tuple[Any, ...]) -> bool:

@@ -15,7 +15,7 @@ from jax._language.avals import typeof
 from jax._language.dims import canonical_axis, canonical_dim, canonicalize_shape
 from jax._language.trace import Tracer
 from jax.errors import ConcretizationTypeError
-from jax.numpy._creation import asarray
+from jax.numpy._creation import _strong, asarray
 from jax.numpy._promotion import as_dtype, check_arraylike, refuse_out, shape_of, unwrap
 from jax.numpy._shape import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 
@@ -44,7 +44,7 @@ def _promoted(name: str, arrays: Sequence[Any], dtype: Any) -> list[Any]:
     """The arrays in their common dtype, or in ``dtype``."""
     if dtype is not None:
         dtype = dtypes.requested_dtype(dtype, name)
-        return [as_dtype(x, dtype, False) for x in arrays]
+        return [_strong(x, dtype) for x in arrays]
     first = arrays[0]
     if isinstance(first, _Array):
         aval = typeof(first)
@@ -114,7 +114,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
     if isinstance(arrays, _Array) and arrays.shape:
         axis = canonical_axis(axis, len(arrays.shape), "stack")
         moved = moveaxis(arrays, 0, axis)
-        return moved if dtype is None else as_dtype(moved, dtypes.requested_dtype(dtype, "stack"), False)
+        return moved if dtype is None else _strong(moved, dtypes.requested_dtype(dtype, "stack"))
     arrays = _sequence("stack", arrays)
     if not arrays:
         raise ValueError("stack: at least one array is needed")

@@ -73,7 +73,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     if parts > 0:
         step = lax.div(lax.sub(stop, start), np.asarray(parts, computed))
     else:
-        step = lax.full(shape, np.nan, computed) if endpoint else lax.sub(stop, start)
+        step = lax.full(shape, np.nan, computed)
     if num == 0:
         out = lax.full((0, *shape), 0, computed)
     elif num == 1:
