@@ -18,6 +18,12 @@ from jax.lax._bitwise import (
     population_count_p, shift_left, shift_left_p, shift_right_arithmetic, shift_right_arithmetic_p,
     shift_right_logical, shift_right_logical_p, xor_p,
 )
+from jax.lax._block_products import (
+    RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
+    ragged_dot as ragged_dot,
+    ragged_dot_general as ragged_dot_general,
+    scaled_dot as scaled_dot,
+)
 from jax.lax._collectives import (
     all_gather, all_gather_p, all_to_all, all_to_all_p, axis_index, axis_index_p, axis_size, pbroadcast, pcast, pmax,
     pmax_p, pmean, pmin, pmin_p, ppermute, ppermute_p, pshuffle, psum, psum_p, psum_scatter, pswapaxes, pvary,
