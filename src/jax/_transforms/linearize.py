@@ -258,7 +258,6 @@ def _linearize_jaxpr(closed: ClosedJaxpr, nonzeros: tuple[bool, ...], force: tup
         outs, lin = _linearize(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), args, info, nonzeros)
         lin = _instantiate_outputs(lin, force)
         parent = current_trace.get()
-        kept["lin"] = lin
         constvars: list[Any] = []
         res: list[Any] = []
         res_from: list[tuple[str, int]] = []
@@ -280,16 +279,18 @@ def _linearize_jaxpr(closed: ClosedJaxpr, nonzeros: tuple[bool, ...], force: tup
                 place = where[id(c)] = ("res", len(res))
                 res.append(c)
             res_from.append(place)
-        kept.update(constvars=constvars, own=(own_vars, own_consts), res_from=res_from, num_res=len(res))
+        # Not `lin` itself: its constants are values of this trace, which must not outlive it.
+        kept.update(constvars=constvars, own=(own_vars, own_consts), res_from=res_from, num_res=len(res),
+                    jaxpr=lin.jaxpr, out_nonzero=lin.out_nonzero, out_avals=lin.out_avals)
         return [*outs, *res]
 
     primal, consts = trace_to_jaxpr(primal_fun, closed.in_avals, info)
-    lin: Linearized = kept["lin"]
     own_vars, own_consts = kept["own"]
-    tangent = lin.jaxpr.replace(constvars=own_vars, invars=[*kept["constvars"], *lin.jaxpr.invars],
-                                debug_info=info._replace(arg_names=None))
+    found: Jaxpr = kept["jaxpr"]
+    tangent = found.replace(constvars=own_vars, invars=[*kept["constvars"], *found.invars],
+                            debug_info=info._replace(arg_names=None))
     return LinearizedJaxpr(ClosedJaxpr(primal, consts), ClosedJaxpr(tangent, own_consts), kept["res_from"],
-                           kept["num_res"], lin.out_nonzero, lin.out_avals)
+                           kept["num_res"], kept["out_nonzero"], kept["out_avals"])
 
 
 def _instantiate_outputs(lin: Linearized, force: Sequence[bool]) -> Linearized:
