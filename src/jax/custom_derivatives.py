@@ -14,6 +14,7 @@ from jax._api.autodiff import vjp
 from jax._api.common import FlatFun, check_callable
 from jax._api.custom_calls import custom_jvp_call_p, custom_vjp_call_p
 from jax._api.jit import hoist_tracers
+from jax._api.linear_calls import linear_call as linear_call
 from jax._base.source import api_boundary
 from jax._ground.structural import convert, instantiate_zeros
 from jax._language.avals import typeof
@@ -486,5 +487,5 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_jvp_call_jaxpr_p",
     "custom_jvp_call_p", "custom_vjp", "custom_vjp_call_jaxpr_p", "custom_vjp_call_p",
-    "custom_vjp_primal_tree_values", "vjp", "zero_from_primal",
+    "custom_vjp_primal_tree_values", "linear_call", "vjp", "zero_from_primal",
 ]
