@@ -15,7 +15,7 @@ from jax._language.dims import canonical_axis, canonical_dim, canonicalize_shape
 from jax._language.trace import concrete_or_error
 from jax.numpy._creation import _placed, arange, asarray
 from jax.numpy._joining import concatenate
-from jax.numpy._promotion import as_dtype, broadcast_to, check_arraylike, shape_of
+from jax.numpy._promotion import as_dtype, broadcast_to, check_arraylike, check_rank_promotion, shape_of
 from jax.numpy._promotion import broadcast_shapes as common_shape
 from jax.numpy._ufuncs_arithmetic import power
 from jax.numpy._ufuncs_elementary import exp, log
@@ -64,7 +64,9 @@ def _count(name: str, num: Any) -> int:
 
 @composite(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
-    shape = common_shape("linspace", [shape_of(start), shape_of(stop)])
+    shapes = [shape_of(start), shape_of(stop)]
+    check_rank_promotion("linspace", shapes)
+    shape = common_shape("linspace", shapes)
     common = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     integral = dtype is not None and dtypes.issubdtype(dtype, np.integer)
     computed: Any = common if dtype is None or integral else _wider(common, dtype)
@@ -141,7 +143,9 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
     common = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     if dtype is not None and dtypes.issubdtype(dtype, np.inexact):
         common = _wider(common, dtype)
-    shape = common_shape("geomspace", [shape_of(start), shape_of(stop)])
+    shapes = [shape_of(start), shape_of(stop)]
+    check_rank_promotion("geomspace", shapes)
+    shape = common_shape("geomspace", shapes)
     start, stop = (broadcast_to(as_dtype(x, common, False), shape) for x in (start, stop))
     # From 1 in the direction of the start: the numbers are real and positive where they can be.
     if dtypes.issubdtype(common, np.complexfloating):

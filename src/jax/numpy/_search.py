@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -93,23 +94,38 @@ def _search(a: Any, v: Any, side: str, method: str) -> Any:
 
 
 def _search_by_halving(a: Any, v: Any, side: str, dtype: Any, unrolled: bool) -> Any:
-    n, shape = shape_of(a)[0], shape_of(v)
+    n = shape_of(a)[0]
+    if dtypes.issubdtype(typeof(a).dtype, np.complexfloating):
+        def after(found: Any, x: Any) -> Any:
+            return precedes(found, x) if side == "left" else lax.bitwise_not(precedes(x, found))
+        return _halve(a, v, after, dtype, unrolled)
+    # NaN among the elements of the vector, which are last, compare as false and so as larger, as they should.
+    out = _halve(a, v, lax.lt if side == "left" else lax.le, dtype, unrolled)
+    if not dtypes.issubdtype(typeof(a).dtype, np.floating):
+        return out
+    end = np.asarray(n, dtype) if side == "right" else _halve(a, np.zeros((), typeof(a).dtype), lambda x, _: lax.eq(x, x),
+                                                              dtype, unrolled)
+    return lax.select(lax.ne(v, v), broadcast_to(end, shape_of(v)), out)
 
-    def halve(_: Any, bounds: Any) -> Any:
+
+def _halve(a: Any, v: Any, after: Callable[[Any, Any], Any], dtype: Any, unrolled: bool) -> Any:
+    """Binary search for the first place whose element is not ``after(element, v)``, for each element of ``v``."""
+    n, shape = shape_of(a)[0], shape_of(v)
+    two, one = np.asarray(2, dtype), np.asarray(1, dtype)
+
+    def step(_: Any, bounds: Any) -> Any:
         low, high = bounds
-        middle = lax.div(lax.add(low, high), np.asarray(2, dtype))
-        found = at_places(a, middle)
-        after = precedes(found, v) if side == "left" else lax.bitwise_not(precedes(v, found))
-        after = lax.bitwise_and(after, lax.lt(low, high))
-        return (lax.select(after, lax.add(middle, np.asarray(1, dtype)), low), lax.select(after, high, middle))
+        middle = lax.div(lax.add(low, high), two)
+        right = lax.bitwise_and(after(at_places(a, middle), v), lax.lt(low, high))
+        return lax.select(right, lax.add(middle, one), low), lax.select(right, high, middle)
 
     bounds = (lax.full(shape, 0, dtype), lax.full(shape, n, dtype))
     steps = int(n).bit_length()
     if unrolled:
         for i in range(steps):
-            bounds = halve(i, bounds)
+            bounds = step(i, bounds)
         return bounds[0]
-    return lax.fori_loop(0, steps, halve, bounds)[0]
+    return lax.fori_loop(0, steps, step, bounds)[0]
 
 
 def precedes(x: Any, y: Any) -> Any:

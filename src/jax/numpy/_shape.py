@@ -16,7 +16,8 @@ from jax._language.dims import canonical_axes, canonical_axis, canonical_dim, ca
 from jax._language.trace import Tracer
 from jax.lax._shape import copy_p
 from jax.numpy._creation import array, asarray
-from jax.numpy._promotion import as_dtype, broadcast_args, check_arraylike, promote_dtypes, shape_of, unwrap
+from jax.numpy._promotion import as_dtype, check_arraylike, promote_dtypes, shape_of, unwrap
+from jax.numpy._promotion import broadcast_shapes as common_shape
 from jax.numpy._promotion import broadcast_to as spread
 
 _Array = xla.Array
@@ -295,7 +296,9 @@ def broadcast_arrays(*args: Any) -> list[Any]:
     check_arraylike("broadcast_arrays", *args)
     if not args:
         return []
-    return [asarray(x) for x in broadcast_args("broadcast_arrays", *[unwrap(x) for x in args])]
+    args = tuple([unwrap(x) for x in args])
+    shape = common_shape("broadcast_arrays", [shape_of(x) for x in args])
+    return [asarray(spread(x, shape)) for x in args]
 
 
 # --- reversing and rolling ------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def _run(a: Any, name: str, kind: FftType, s: Any, axes: tuple[int, ...], norm: 
     if norm in ("ortho", "forward"):
         n = math.prod(lengths)
         factor = 1 / math.sqrt(n) if norm == "ortho" else 1 / n
-        out = lax.mul(out, constant(typeof(out).dtype, factor if kind in _FORWARD else 1 / factor / n))
+        out = lax.mul(out, constant(typeof(out).dtype, factor if kind in _FORWARD else 1 / factor))
     return lax.transpose(out, [order.index(d) for d in range(len(shape))])
 
 

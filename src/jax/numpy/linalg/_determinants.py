@@ -88,52 +88,43 @@ def _det(a: Any) -> Any:
 def _det_jvp(primals: Any, tangents: Any) -> Any:
     """``d det(a)`` is the trace of ``adj(a) da``, with ``adj(a) = adj(u) adj(l) p`` up to a sign.
 
-    That can be computed where at most the last pivot is zero; if another one is, from QR factors with column
-    exchanges, which put zeros last.
+    It is linear in each pivot, so where one is zero it is extrapolated from 1 and 2 in its place. With two such pivots
+    (not counting the last one) it is taken to be zero, as for matrices whose rank is two less than full.
     """
     (a,), (da,) = primals, tangents
     packed, pivots, order = lu(a)
-    n = typeof(a).shape[-1]
     inner = triangular(packed, mat.take_rows(da, order), left=True, lower=True, unit=True)
-    pivot = lax.slice_in_dim(mat.diagonal(packed), 0, n - 1, axis=len(typeof(a).shape) - 2)
-    early = lax.eq(pivot, mat.zeros_like(pivot))
-    early = lax.reduce_or(early, tuple(range(len(typeof(early).shape))))
-    sign = _parity(pivots, typeof(a).dtype)
-    tangent = lax.cond(early, _tangent_by_qr, lambda a, da, u, m, s: lax.mul(s, _adjugate_trace(u, m)),
-                       a, da, packed, inner, sign)
-    return _det_of_factors(packed, pivots), tangent
-
-
-def _tangent_by_qr(a: Any, da: Any, *rest: Any) -> Any:
-    q, r, order = lax_qr(a, pivoting=True)
-    moved = mat.t(mat.take_rows(mat.t(da), order))
-    # det(q p^T), of the orthonormal matrix with its columns back in order
-    packed, pivots, _ = lu(mat.t(mat.put_rows(mat.t(q), order)))
-    return lax.mul(_det_of_factors(packed, pivots), _adjugate_trace(r, mat.mm(mat.h(q), moved)))
+    dtype, rank = typeof(a).dtype, len(typeof(a).shape)
+    early = lax.slice_in_dim(mat.diagonal(packed), 0, typeof(a).shape[-1] - 1, axis=rank - 2)
+    zero = convert(lax.eq(early, mat.zeros_like(early)), dtype)
+    ones = mat.diagonal_matrix(lax.pad(zero, constant(dtype, 0), [(0, 0, 0)] * (rank - 2) + [(0, 1, 0)]))
+    both = lax.stack([lax.add(packed, ones), lax.add(packed, lax.add(ones, ones))])
+    traces = _adjugate_trace(both, lax.stack([inner, inner]))
+    first, second = (lax.index_in_dim(traces, i, keepdims=False) for i in (0, 1))
+    count = mat.real(_sum(zero))
+    trace = lax.select(lax.gt(count, constant(typeof(count).dtype, 1.5)), mat.zeros_like(first),
+                       lax.sub(lax.add(first, first), second))
+    return _det_of_factors(packed, pivots), lax.mul(_parity(pivots, dtype), trace)
 
 
 def _adjugate_trace(u: Any, m: Any) -> Any:
     """The trace of ``adj(u) m`` for upper triangular ``u``, without dividing by the last element of its diagonal.
 
-    With ``u = [[v, c], [0, e]]`` it is ``det(v) [[e v^-1, -v^-1 c], [0, 1]]``; zero where ``v`` is singular.
+    With ``u = [[v, c], [0, e]]`` and ``v`` regular it is that of ``det(v) [[e v^-1, -v^-1 c], [0, 1]] m``.
     """
-    shape = typeof(u).shape
-    n, i, j = shape[-1], len(shape) - 2, len(shape) - 1
-    top = lax.slice_in_dim(u, 0, n - 1, axis=i)
-    v, c = lax.slice_in_dim(top, 0, n - 1, axis=j), lax.slice_in_dim(top, n - 1, n, axis=j)
-    e = lax.index_in_dim(mat.diagonal(u), n - 1, i, keepdims=False)
-    det_v = _product(mat.diagonal(v))
-    singular = lax.eq(det_v, mat.zeros_like(det_v))
-    blank = lax.broadcast_in_dim(singular, typeof(v).shape, range(i))
-    v = lax.select(blank, mat.eye_like(v), v)
-    inner = lax.slice_in_dim(lax.slice_in_dim(m, 0, n - 1, axis=i), 0, n - 1, axis=j)
+    n, i, j = typeof(u).shape[-1], len(typeof(u).shape) - 2, len(typeof(u).shape) - 1
+    (v, c), (_, e) = _blocks(u, n, i, j)
+    (inner, _), (head, last) = _blocks(m, n, i, j)
     inverse_m, inverse_c = (triangular(v, x, left=True, lower=False) for x in (inner, c))
-    last = lax.slice_in_dim(m, n - 1, n, axis=i)
-    head = lax.slice_in_dim(last, 0, n - 1, axis=j)
-    trace = lax.mul(e, _sum(mat.diagonal(inverse_m)))
+    trace = lax.mul(lax.squeeze(e, (i, j)), _sum(mat.diagonal(inverse_m)))
     trace = lax.sub(trace, _sum(lax.mul(lax.squeeze(head, (i,)), lax.squeeze(inverse_c, (j,)))))
-    trace = lax.add(trace, lax.squeeze(lax.slice_in_dim(last, n - 1, n, axis=j), (i, j)))
-    return lax.select(singular, mat.zeros_like(trace), lax.mul(det_v, trace))
+    return lax.mul(_product(mat.diagonal(v)), lax.add(trace, lax.squeeze(last, (i, j))))
+
+
+def _blocks(x: Any, n: int, i: int, j: int) -> list[list[Any]]:
+    """``x`` with its last row and column cut off."""
+    rows = [lax.slice_in_dim(x, 0, n - 1, axis=i), lax.slice_in_dim(x, n - 1, n, axis=i)]
+    return [[lax.slice_in_dim(r, 0, n - 1, axis=j), lax.slice_in_dim(r, n - 1, n, axis=j)] for r in rows]
 
 
 def _sum(x: Any) -> Any:
