@@ -11,6 +11,8 @@ from jax._language.avals import typeof
 from jax._language.effects import no_effects
 
 _counter = itertools.count()
+# How equations and jaxprs become text; entered by the printing module, which is written in terms of this one.
+formatters: dict[str, Callable[..., str]] = {}
 
 
 class Var:
@@ -107,8 +109,7 @@ class JaxprEqn:
         return JaxprEqn(**fields)
 
     def __repr__(self) -> str:
-        from jax._language import printing  # printing reads jaxprs; only error and debug paths print
-        return printing.format_eqn(self)
+        return formatters["eqn"](self)
 
 
 def new_jaxpr_eqn(invars: Sequence[Any], outvars: Sequence[Var], primitive: Any, params: dict[str, Any],
@@ -183,8 +184,7 @@ class Jaxpr:
 
     def pretty_print(self, **settings: Any) -> str:
         """The jaxpr as text: ``source_info=True`` adds source lines, ``name_stack=True`` named scopes."""
-        from jax._language import printing  # as in JaxprEqn.__repr__
-        return printing.format_jaxpr(self, **settings)
+        return formatters["jaxpr"](self, **settings)
 
     def __str__(self) -> str:
         return self.pretty_print()

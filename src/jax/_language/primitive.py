@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jax._language.effects import no_effects
-from jax._language.trace import current_trace
+from jax._language.trace import current_trace, run_in
 
 _get_trace = current_trace.get
 
@@ -44,8 +44,9 @@ class Primitive:
         """Applies the primitive to ``args`` under the current trace."""
         return _get_trace().process(self, args, params)
 
-    def bind_with_trace(self, trace: Any, args: Any, params: dict[str, Any]) -> Any:
-        return trace.process(self, tuple(args), params)
+    def bind_with_trace(self, trace: Any, args: Any, *avals_and_params: Any) -> Any:
+        """:meth:`bind` under a given trace: ``(trace, args, params)`` or ``(trace, args, avals, params)``."""
+        return run_in(trace, self.bind, *args, **avals_and_params[-1])
 
     def _no_abstract_eval(self, *args: Any, **params: Any) -> Any:
         raise NotImplementedError(

@@ -15,7 +15,7 @@ import numpy as np
 from jax._base import config
 from jax._base import source as source_info
 from jax._language import rules
-from jax._language.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal
+from jax._language.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, formatters
 
 WIDTH = 80
 INDENT = "  "
@@ -161,4 +161,5 @@ def value_lines(value: Any, names: Names, settings: Settings) -> list[str]:
     return text.split("\n") if "\n" in text else [text]
 
 
+formatters.update(eqn=format_eqn, jaxpr=format_jaxpr)
 __all__ = ["Names", "Settings", "config", "format_eqn", "format_jaxpr"]

@@ -10,6 +10,7 @@ import numpy as np
 from jax import dtypes
 from jax._base import _jaxlib, config
 from jax._base import source as source_info
+from jax._language import printing as _printing  # noqa: F401  (what is staged can be printed)
 from jax._language import trace as trace_mod
 from jax._language.avals import typeof
 from jax._language.effects import no_effects
@@ -112,6 +113,9 @@ class StagingTrace(Trace):
         if convert is not None and not isinstance(x, _jaxlib.xla.Array):
             return self.lift(convert())
         return self.new_const(x)
+
+    def stage_value(self, val: Any) -> Any:
+        return self.lift(val)
 
     def process(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         invars = [x.variable if type(x) is StagedTracer and x._trace is self else self.atom(x) for x in args]

@@ -17,24 +17,76 @@ from jax._base import source as source_info
 
 
 class Trace:
-    """An interpretation of primitives."""
+    """An interpretation of primitives.
+
+    Traces of other libraries define ``process_primitive(prim, tracers, params)``, and for functions with derivative
+    rules ``process_custom_jvp_call(prim, fun, jvp, tracers, **params)`` and ``process_custom_vjp_call(prim, fun, fwd,
+    bwd, tracers, **params)``, where ``fun.call_wrapped(*tracers)`` runs the function on leaves.
+    """
 
     __slots__ = ("staged", "__weakref__")
     parent: Any = None
     staged: bool  # whether operations end in a program under construction, rather than on the device
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        self = object.__new__(cls)
+        self.staged = _current_is_staged()
+        return self
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
     def process(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Applies ``prim``: tracers or values in, the same out (a list with ``multiple_results``)."""
-        raise NotImplementedError(type(self).__name__)
+        if type(self).process_primitive is Trace.process_primitive:
+            raise NotImplementedError(f"{type(self).__name__} does not define process_primitive")
+        return self.process_primitive(prim, args, params)
+
+    def process_primitive(self, prim: Any, tracers: Any, params: dict[str, Any]) -> Any:
+        """:meth:`process`, by the name that other libraries define and call it."""
+        return self.process(prim, tuple(tracers), params)
 
     def custom_jvp(self, prim: Any, fun: Any, jvp: Any, args: Any, params: dict[str, Any]) -> Any:
-        raise NotImplementedError(type(self).__name__)
+        return self.process_custom_jvp_call(prim, FlatCall(fun), FlatCall(jvp), args,
+                                            symbolic_zeros=params.get("symbolic_zeros", False))
 
     def custom_vjp(self, prim: Any, fun: Any, fwd: Any, bwd: Any, args: Any, params: dict[str, Any]) -> Any:
-        raise NotImplementedError(type(self).__name__)
+        return self.process_custom_vjp_call(prim, FlatCall(fun), FlatCall(fwd), FlatCall(bwd), args, out_trees=None,
+                                            symbolic_zeros=params.get("symbolic_zeros", False))
+
+    def process_custom_jvp_call(self, prim: Any, fun: Any, jvp: Any, tracers: Any, *, symbolic_zeros: bool) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} does not define process_custom_jvp_call")
+
+    def process_custom_vjp_call(self, prim: Any, fun: Any, fwd: Any, bwd: Any, tracers: Any, out_trees: Any,
+                                symbolic_zeros: bool) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} does not define process_custom_vjp_call")
+
+    def stage_value(self, val: Any) -> Any:
+        """``val`` as an operand under this trace."""
+        return val
 
     def is_finished(self) -> bool:
         return False
+
+
+class FlatCall:
+    """A function of leaves as traces of other libraries receive it."""
+
+    __slots__ = ("f",)
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self.f = f
+
+    def call_wrapped(self, *args: Any) -> Any:
+        return self.f(*args)
+
+    __call__ = call_wrapped
+
+
+class TraceTag:
+    """Something that other libraries' traces tell their own tracers by; equal only to itself."""
+
+    __slots__ = ("__weakref__",)
 
 
 class EagerTrace(Trace):
@@ -51,6 +103,13 @@ class EagerTrace(Trace):
 
     def custom_vjp(self, prim: Any, fun: Any, fwd: Any, bwd: Any, args: Any, params: dict[str, Any]) -> Any:
         return fun(*args)
+
+
+def _current_is_staged() -> bool:
+    try:
+        return bool(current_trace.get().staged)
+    except NameError:  # while the bottom trace is being made
+        return False
 
 
 bottom = EagerTrace()
@@ -140,6 +199,12 @@ class Tracer(_jaxlib.xla.Array):
     __array_priority__ = 1000
     aval: Any
 
+    def __init__(self, trace: Any, aval: Any = None) -> None:
+        """For tracers of other libraries. ``aval`` may be left out where the class computes it."""
+        self._trace = trace
+        if aval is not None and not isinstance(getattr(type(self), "aval", None), property):
+            self.aval = aval
+
     @property
     def shape(self) -> Any:
         return self.aval.shape
@@ -222,9 +287,6 @@ class Tracer(_jaxlib.xla.Array):
 
     def copy_to_host_async(self) -> None:
         return None
-
-    def is_fully_addressable_(self) -> bool:
-        return True
 
     def full_lower(self) -> Any:
         return self
