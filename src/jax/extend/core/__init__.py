@@ -29,6 +29,7 @@ from jax._language.primitive import Primitive as Primitive
 from jax._language.trace import concrete_or_error as concrete_or_error
 from jax._language.trace import current_trace
 from jax._language.trace import entering as set_current_trace
+from jax._language.trace import TraceTag as TraceTag
 from jax._language.trace import take_current_trace as take_current_trace
 from jax._language.typecheck import JaxprTypeError as JaxprTypeError
 from jax._language.typecheck import check_jaxpr as check_jaxpr
@@ -108,7 +109,7 @@ def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
 _fresh = itertools.count()
 __all__ = [
     "AbstractToken", "AbstractValue", "ClosedJaxpr", "DebugInfo", "DropVar", "Effect",
-    "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "Primitive", "ShapedArray",
+    "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "Primitive", "ShapedArray", "TraceTag",
     "Var", "array_types", "check_jaxpr", "concrete_or_error", "find_top_trace", "gensym", "get_opaque_trace_state",
     "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "new_jaxpr_eqn", "no_effects",
     "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype", "set_current_trace", "subjaxprs",
