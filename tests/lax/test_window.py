@@ -111,6 +111,25 @@ def test_primitives_of_derivatives():
     assert names == ["reduce_window_max", "select_and_scatter_add"]
 
 
+def test_general_select_and_scatter():
+    """By hand: the smallest element of each window gets the source, added up."""
+    params = {"window_dimensions": (2, 2), "window_strides": (2, 2), "padding": ((0, 0), (0, 1))}
+    scalar = np.float32(0)
+    less, plus = (jax.make_jaxpr(f)(scalar, scalar) for f in (lax.le, lax.add))
+    source = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+    def f(x, source):
+        return lax.select_and_scatter_p.bind(
+            x, source, np.float32(1), select_jaxpr=less.jaxpr, select_consts=(), scatter_jaxpr=plus.jaxpr,
+            scatter_consts=(), **params)
+    got = jax.jit(f)(x45, source)
+    ones = {"base_dilation": (1, 1), "window_dilation": (1, 1)}
+    _, pull = jax.vjp(lambda x: lax.reduce_window(x, np.inf, lax.min, **params, **ones), x45)
+    np.testing.assert_allclose(got, pull(source)[0] + np.float32(1), rtol=1e-6)
+    stacked = jax.vmap(f, (0, None))(np.stack([x45, -x45]), source)
+    np.testing.assert_allclose(stacked[0], got)
+
+
 # --- errors ---------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(("args", "error", "message"), [

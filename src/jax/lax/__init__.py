@@ -137,6 +137,11 @@ from jax.lax._window import (
     reduce_window_sum_p,
 )
 from jax.lax._window_select import select_and_gather_add_p, select_and_scatter_add_p
+from jax.lax._window_select import (
+    select_and_gather_add_p as select_and_gather_add_p,
+    select_and_scatter_add_p as select_and_scatter_add_p,
+    select_and_scatter_p as select_and_scatter_p,
+)
 from jax.lax._windows import padtype_to_pads
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -97,11 +98,12 @@ def traced(op: str, computation: Callable[..., Any], avals: Sequence[Any], tree:
     """
     scalars = tuple([ShapedArray((), a.dtype) for a in avals])
     try:
-        closed: ClosedJaxpr = _traced(computation, op, scalars, tree)
-    except TypeError as e:
-        if "weak reference" not in str(e) and "unhashable" not in str(e):
-            raise
-        closed = _trace(computation, op, scalars, tree)
+        hash(computation)
+        weakref.ref(computation)
+        trace = _traced
+    except TypeError:
+        trace = _trace
+    closed: ClosedJaxpr = trace(computation, op, scalars, tree)
     if any(isinstance(c, Tracer) for c in closed.consts):
         raise NotImplementedError(
             f"{op}: the computation uses a traced value from outside; it may use its arguments and constants only. "

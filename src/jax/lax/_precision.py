@@ -237,8 +237,9 @@ def algorithm_attr(precision: Any, platforms: tuple[str, ...], lhs: Any, rhs: An
       ValueError: for a preset that the platform does not have.
     """
     if isinstance(precision, DotAlgorithm):
+        lhs, rhs, out = (dtype_to_ir_type(np.dtype(d)) for d in precision[:3])
         return hlo.dot_algorithm(
-            *(dtype_to_ir_type(np.dtype(d)) for d in precision[:3]), precision.lhs_component_count,
+            lhs, rhs, out, precision.lhs_component_count,
             precision.rhs_component_count, precision.num_primitive_operations, precision.allow_imprecise_accumulation)
     if "cpu" in platforms and precision not in _ON_CPU:
         names = ", ".join(sorted(p.name for p in _ON_CPU))

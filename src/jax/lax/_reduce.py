@@ -43,7 +43,7 @@ def _axes(op: str, axes: Any, operand: Any) -> tuple[int, ...]:
     for a in axes:
         if type(a) is not int or a < 0:
             return dims.canonical_axes(axes, len(typeof(operand).shape), op, "axes")
-    return axes  # type: ignore[no-any-return]
+    return axes
 
 
 def check_axes(op: str, x: Any, axes: Any) -> None:

@@ -62,7 +62,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
     """Sorts ``keys`` along ``dimension`` and ``values``, of the same shape, along with them. See :func:`sort`."""
-    return sort((keys, values), dimension, is_stable)  # type: ignore[no-any-return]
+    return sort((keys, values), dimension, is_stable)
 
 
 def _sort_abstract(*avals: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
@@ -249,7 +249,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> li
       ValueError: when ``k`` or ``axis`` is out of range.
     """
     axis = dims.canonical_axis(axis, len(typeof(operand).shape), "top_k")
-    return top_k_p.bind(operand, k=dims.canonical_dim(k, "top_k: k"), axis=axis)  # type: ignore[no-any-return]
+    return top_k_p.bind(operand, k=dims.canonical_dim(k, "top_k: k"), axis=axis)
 
 
 def _top_k_abstract(x: Any, *, k: Any, axis: int) -> Any:

@@ -72,10 +72,11 @@ def reduce_window(operand: Any, init_value: Any, computation: Callable[[Any, Any
         if name is None:
             closed = monoids.traced("reduce_window", computation, avals, tree)
             name = monoids.known_jaxpr(closed)
-        prim = _KNOWN.get(name)
+        prim = _KNOWN.get(name) if name is not None else None
         dtype = avals[0].dtype
-        if prim is not None and (name != "add" or dtype != np.bool_) and monoids.is_identity(name, inits[0], dtype):
-            return prim.bind(xs[0], **params)
+        if prim is not None and name is not None and not (name == "add" and dtype == np.bool_):
+            if monoids.is_identity(name, inits[0], dtype):
+                return prim.bind(xs[0], **params)
     if closed is None:
         closed = monoids.traced("reduce_window", computation, avals, tree)
     return tree_unflatten(tree, reduce_window_p.bind(*xs, *inits, jaxpr=closed.jaxpr, consts=tuple(closed.consts),

@@ -14,11 +14,13 @@ from jax._ground.families import NUMERIC, check_category, constant
 from jax._ground.structural import broadcast_to_axis, move_axis
 from jax._language import rules
 from jax._language.avals import ShapedArray, typeof
+from jax._language.jaxpr import ClosedJaxpr
 from jax._language.primitive import Primitive
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering import hlo
 from jax._lowering.rules import register_lowering
 from jax.lax._comparison import ge_p, le_p
+from jax.lax._monoids import emit_computation
 from jax.lax._reduce import identity_of
 from jax.lax._select import select
 from jax.lax._window import (
@@ -250,6 +252,45 @@ rules.primitive_transposes[select_and_scatter_add_p] = _scatter_transpose
 rules.primitive_batchers[select_and_scatter_add_p] = _scatter_batch
 
 
+# --- select_and_scatter: any selection, any sum ---------------------------------------------------------------------
+# Nothing in this package makes it; programs that libraries build by hand can.
+
+select_and_scatter_p = Primitive("select_and_scatter")
+select_and_scatter_p.abstract_cache = None
+
+
+def _general_abstract(x: Any, source: Any, init: Any, **params: Any) -> Any:
+    ones = (1,) * len(x.shape)
+    expected = window_counts(x.shape, params["window_dimensions"], params["window_strides"], params["padding"], ones, ones)
+    if source.shape != expected or x.dtype != source.dtype:
+        raise TypeError(f"select_and_scatter: the operand {x.str_short()} has windows in the shape {expected}, and the "
+                        f"source is {source.str_short()}")
+    return ShapedArray(x.shape, x.dtype)
+
+
+def _general_lower(ctx: Any, x: Any, source: Any, init: Any, *, select_jaxpr: Any, select_consts: Any,
+                   scatter_jaxpr: Any, scatter_consts: Any, window_dimensions: Any, window_strides: Any,
+                   padding: Any) -> Any:
+    select_fill, scatter_fill = (emit_computation(ctx, ClosedJaxpr(j, c)) for j, c in
+                                 ((select_jaxpr, select_consts), (scatter_jaxpr, scatter_consts)))
+    return [hlo.select_and_scatter(x, source, init, ctx.avals_out[0], select_fill, scatter_fill,
+                                   window=window_dimensions, strides=window_strides, padding=padding)]
+
+
+def _general_batch(args: Any, batch_dims: Any, *, window_dimensions: Any, window_strides: Any, padding: Any,
+                   **params: Any) -> Any:
+    if batch_dims[2] is not None:
+        raise NotImplementedError("select_and_scatter: an initial value for each example of a vmap is not supported")
+    (x, source), at = _aligned(args[:2], batch_dims[:2])
+    windows = batched_window(at, window_dimensions=window_dimensions, window_strides=window_strides, padding=padding)
+    return select_and_scatter_p.bind(x, source, args[2], **windows, **params), at
+
+
+select_and_scatter_p.def_abstract_eval(_general_abstract)
+register_lowering(select_and_scatter_p, _general_lower, cacheable=False)
+rules.primitive_batchers[select_and_scatter_p] = _general_batch
+
+
 # --- the jvp of maxima and minima -----------------------------------------------------------------------------------
 
 def _extremum_jvp(prim: Primitive, select_prim: Any, primals: Any, tangents: Any, **params: Any) -> Any:
@@ -263,4 +304,4 @@ def _extremum_jvp(prim: Primitive, select_prim: Any, primals: Any, tangents: Any
 for _prim, _select_prim in ((reduce_window_max_p, ge_p), (reduce_window_min_p, le_p)):
     rules.primitive_jvps[_prim] = functools.partial(_extremum_jvp, _prim, _select_prim)
 
-__all__ = ["gather_chosen", "select_and_gather_add_p", "select_and_scatter_add_p"]
+__all__ = ["gather_chosen", "select_and_gather_add_p", "select_and_scatter_add_p", "select_and_scatter_p"]
