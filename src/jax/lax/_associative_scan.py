@@ -13,7 +13,7 @@ from jax._language.avals import typeof
 from jax._language.staging import StagingTrace
 from jax._language.trace import current_trace
 from jax.lax._control_common import as_array, check_callable, describe, leaf_path, operands, same_type, stage
-from jax.lax._join import concatenate
+from jax.lax._join import concatenate, stack
 from jax.lax._shape import reshape, rev
 from jax.lax._slice import slice_in_dim
 from jax.tree_util import tree_flatten, tree_unflatten, treedef_tuple
@@ -122,26 +122,21 @@ def _scan(combine: Callable[[Leaves, Leaves], Leaves], elems: Leaves, axis: int)
     def part(x: Any, start: int, stop: int, step: int = 1) -> Any:
         return slice_in_dim(x, start, stop, step, axis)
 
-    pairs = combine([part(x, 0, n - 1, 2) for x in elems], [part(x, 1, n, 2) for x in elems])
-    odd = _scan(combine, pairs, axis)  # elements 1, 3, 5 ...
-    heads = [part(x, 0, 1) for x in elems]
-    if n == 2:
-        return [concatenate([h, o], axis) for h, o in zip(heads, odd, strict=True)]
-    even_n = n % 2 == 0
-    before = [part(o, 0, n // 2 - 1) for o in odd] if even_n else odd
-    even = combine(before, [part(x, 2, n, 2) for x in elems])  # elements 2, 4, 6 ...
-    out = []
-    for head, o, first, second in zip(heads, odd, before, even, strict=True):
-        pieces = [head, _interleaved(first, second, axis)]
-        if even_n:
-            pieces.append(part(o, n // 2 - 1, n // 2))
-        out.append(concatenate(pieces, axis))
-    return out
+    even = [part(x, 0, n - 1, 2) for x in elems]  # elements 0, 2, 4 ..., without the last one of an odd number
+    after_odd = _scan(combine, combine(even, [part(x, 1, n, 2) for x in elems]), axis)  # results 1, 3, 5 ...
+    m = n // 2
+    if n % 2:
+        after_even = combine(after_odd, [part(x, 2, n, 2) for x in elems])
+        return [concatenate([part(x, 0, 1), _interleaved(a, b, axis)], axis)
+                for x, a, b in zip(elems, after_odd, after_even, strict=True)]
+    heads = [part(x, 0, 1) for x in even]
+    if m > 1:
+        rest = combine([part(x, 0, m - 1) for x in after_odd], [part(x, 1, m) for x in even])
+        heads = [concatenate([h, r], axis) for h, r in zip(heads, rest, strict=True)]
+    return [_interleaved(a, b, axis) for a, b in zip(heads, after_odd, strict=True)]
 
 
 def _interleaved(x: Any, y: Any, axis: int) -> Any:
     """``x[0], y[0], x[1], y[1] ...`` along ``axis``."""
     shape = typeof(x).shape
-    pair = (*shape[:axis + 1], 1, *shape[axis + 1:])
-    both = concatenate([reshape(x, pair), reshape(y, pair)], axis + 1)
-    return reshape(both, (*shape[:axis], 2 * shape[axis], *shape[axis + 1:]))
+    return reshape(stack([x, y], axis + 1), (*shape[:axis], 2 * shape[axis], *shape[axis + 1:]))

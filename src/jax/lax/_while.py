@@ -302,6 +302,8 @@ def _bound(x: Any, aval: Any) -> Any:
 
 
 def _next(i: Any) -> Any:
+    if not isinstance(i, Array):  # with jit off
+        return i + 1
     return add(i, 1 if i.aval.weak_type else np.asarray(1, i.aval.dtype))
 
 
