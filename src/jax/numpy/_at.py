@@ -42,12 +42,12 @@ _FAR = 2**30
 
 # --- compiled calls -------------------------------------------------------------------------------------------------
 
-def _compiled(*static_argnums: int) -> Callable[[Any], Any]:
+def compiled_call(*static_argnums: int) -> Callable[[Any], Any]:
     """Decorator for functions that are one compiled call; arguments at ``static_argnums`` are part of the program."""
     return lambda fun: jit(fun, static_argnums=static_argnums, inline=True).in_cpp
 
 
-@_compiled()
+@compiled_call()
 def _row(x: Any, i: Any) -> Any:
     """``x[i]`` for a Python number."""
     shape = x.shape
@@ -58,28 +58,28 @@ def _row(x: Any, i: Any) -> Any:
     return get(x, ("scalar", *("all",) * (len(shape) - 1)), (i,))
 
 
-@_compiled(0)
+@compiled_call(0)
 def _rows(size: int, x: Any, start: Any) -> Any:
     return get(x, (("window", size), *("all",) * (len(x.shape) - 1)), (start,))
 
 
-@_compiled(0, 1)
+@compiled_call(0, 1)
 def _elements(plan: Plan, options: Options, x: Any, *operands: Any) -> Any:
     return get(x, plan, operands, options)
 
 
-@_compiled(0)
+@compiled_call(0)
 def _set_row(rank: int, x: Any, i: Any, values: Any) -> Any:
     """``x.at[i].set(values)`` for a number within bounds."""
     return _updated(("inside", *("all",) * (rank - 1)), "set", DEFAULT, x, values, i)
 
 
-@_compiled(0, 1, 2)
+@compiled_call(0, 1, 2)
 def _updated_elements(plan: Plan, op: str, options: Options, x: Any, values: Any, *operands: Any) -> Any:
     return _updated(plan, op, options, x, values, *operands)
 
 
-@_compiled(0)
+@compiled_call(0)
 def _updated_where(op: str, x: Any, mask: Any, value: Any) -> Any:
     return _update_where(op, x, mask, value)
 

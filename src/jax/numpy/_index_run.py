@@ -289,11 +289,14 @@ def update(x: Any, plan: Plan, operands: Sequence[Any], values: Any, op: str, o:
         return _update_advanced(x, plan, operands, values, op, o, func)
     b = basic(plan, typeof(x).shape)
     if values is not None:
-        values = _arranged(values, b.shape, op)
-        if b.shape != b.sizes:
-            values = reshape(values, b.sizes)
-        if b.flips:
-            values = rev(values, b.flips)
+        if not typeof(values).shape:
+            values = broadcast_to(values, b.sizes)
+        else:
+            values = _arranged(values, b.shape, op)
+            if b.shape != b.sizes:
+                values = reshape(values, b.sizes)
+            if b.flips:
+                values = rev(values, b.flips)
     if any([dims.is_zero(n) for n in b.sizes]):
         return x
     combine = _combine_of(op, typeof(x).dtype, func)

@@ -13,10 +13,10 @@ from jax._base._jaxlib import xla
 from jax._language import dims
 from jax._language.avals import typeof
 from jax._language.dims import canonical_axis, canonicalize_shape
-from jax._language.trace import Tracer
+from jax._language.trace import Tracer, bottom, current_trace
 from jax.errors import ConcretizationTypeError
 from jax.numpy._at import IndexUpdater as IndexUpdater
-from jax.numpy._at import _narrow, elements, options_of, updated
+from jax.numpy._at import _narrow, compiled_call, elements, options_of, updated
 from jax.numpy._at import getitem as getitem
 from jax.numpy._creation import array, asarray
 from jax.numpy._index_run import Options, get
@@ -25,6 +25,7 @@ from jax.numpy._shape import ravel, reshape
 from jax.numpy._ufuncs_arithmetic import remainder
 
 _Array = xla.Array
+_get_trace = current_trace.get
 
 
 # --- take -----------------------------------------------------------------------------------------------------------
@@ -51,6 +52,9 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     >>> jnp.take(jnp.array([10, 20, 30]), jnp.array([2, 0]))
     Array([30, 10], dtype=int32)
     """
+    if type(a) is type(indices) is xla.ArrayImpl and mode is None and fill_value is None and out is None and (
+            axis is None or type(axis) is int) and _get_trace() is bottom:
+        return _take_eagerly(axis, bool(unique_indices), bool(indices_are_sorted), a, indices)
     refuse_out("take", out)
     check_arraylike("take", a, indices)
     if mode == "raise":
@@ -75,6 +79,11 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     elif not isinstance(indices, _Array):
         indices = int(indices)
     return elements(a, (*(slice(None),) * axis, indices), options)
+
+
+@compiled_call(0, 1, 2)
+def _take_eagerly(axis: Any, unique: bool, sorted_: bool, a: Any, indices: Any) -> Any:
+    return take(a, indices, axis, unique_indices=unique, indices_are_sorted=sorted_)
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
