@@ -45,7 +45,8 @@ SHAPE = [
     op("rot90 axes", lambda m: lambda x: m.rot90(x, 1, (2, 0)), A),
     op("roll", lambda m: lambda x: m.roll(x, 5), M), op("roll axis", lambda m: lambda x: m.roll(x, -1, 1), M),
     op("roll axes", lambda m: lambda x: m.roll(x, (1, -2, 9), (0, 1, 0)), M),
-    op("atleast", lambda m: lambda x: [m.atleast_1d(x[0, 0]), m.atleast_2d(x[0]), m.atleast_3d(x), m.atleast_3d(x[0])], M),
+    op("atleast", lambda m: lambda x: [m.atleast_1d(x[0, 0]), m.atleast_2d(x[0]), m.atleast_3d(x),
+                                       m.atleast_3d(x[0])], M),
     op("matrix_transpose", lambda m: m.matrix_transpose, A),
 ]
 
@@ -75,7 +76,8 @@ JOIN = [
 ]
 
 PAD = [
-    op(mode, lambda m, mode=mode, kw=kw: lambda x: m.pad(x, ((2, 3), (1, 2)), mode=mode, **kw), M, label=f"pad {mode} {kw}")
+    op(mode, lambda m, mode=mode, kw=kw: lambda x: m.pad(x, ((2, 3), (1, 2)), mode=mode, **kw), M,
+       label=f"pad {mode} {kw}")
     for mode, kw in [
         ("constant", {}), ("constant", {"constant_values": ((1, 2), (3, 4))}), ("edge", {}), ("wrap", {}),
         ("linear_ramp", {}), ("linear_ramp", {"end_values": 3}), ("maximum", {}), ("minimum", {"stat_length": 2}),
@@ -104,10 +106,12 @@ MATRICES = [
 INDEX = fixed("int32", -3, 2, (4, 2))
 
 SELECT = [
-    op("where", lambda m: lambda c, x, y: m.where(c, x, y), fixed("bool", shape=(3, 1)), M, number(shape=(4,)), dtypes=ANY),
+    op("where", lambda m: lambda c, x, y: m.where(c, x, y), fixed("bool", shape=(3, 1)), M, number(shape=(4,)),
+       dtypes=ANY),
     op("select", lambda m: lambda c, d, x: m.select([c, d], [x, -x], 7), fixed("bool", shape=(3, 4)),
        fixed("bool", shape=(3, 4)), M),
-    op("choose", lambda m: lambda i, x, y, z: m.choose(i, [x, y, z], mode="clip"), fixed("int32", -1, 4, (3, 4)), M, M, M),
+    op("choose", lambda m: lambda i, x, y, z: m.choose(i, [x, y, z], mode="clip"), fixed("int32", -1, 4, (3, 4)), M,
+       M, M),
     op("piecewise", lambda m: lambda x: m.piecewise(x, [x < 0, x > 1], [lambda v: v * 2, lambda v: v + 1, 3]), M),
     op("take", lambda m: lambda x, i: m.take(x, i, axis=0), M, INDEX, dtypes=ANY),
     op("take flat", lambda m: lambda x, i: m.take(x, i), M, INDEX),
@@ -121,7 +125,8 @@ SELECT = [
        lambda x, i, v: _in_place(np.put_along_axis, x, i, v, 1)),
     Op("put", lambda x, v: jnp.put(x, np.array([0, -1, 5]), v, inplace=False), (M, number(shape=(2,))), F,
        lambda x, v: _in_place(np.put, x, [0, -1, 5], v)),
-    Op("place", lambda x, c, v: jnp.place(x, c, v, inplace=False), (M, fixed("bool", shape=(3, 4)), number(shape=(2,))), F,
+    Op("place", lambda x, c, v: jnp.place(x, c, v, inplace=False), (M, fixed("bool", shape=(3, 4)),
+                                                                    number(shape=(2,))), F,
        lambda x, c, v: _in_place(np.place, x, c, v)),
     Op("fill_diagonal", lambda x, v: jnp.fill_diagonal(x, v, inplace=False), (M, number(shape=())), F,
        lambda x, v: _in_place(np.fill_diagonal, x, v)),
@@ -160,16 +165,21 @@ SEARCH = [
     Op("bincount", lambda x, w: jnp.bincount(x, w, length=6), (fixed("int32", 0, 5, (9,)), number(shape=(9,))), F,
        lambda x, w: np.bincount(x, w, 6)),
     op("histogram", lambda m: lambda x, w: m.histogram(x, 4, (-1, 2), weights=w)[0], M, M, tol=8, grad=(1,)),
-    op("histogram density", lambda m: lambda x: list(m.histogram(x, np.array([-1.0, 0.0, 1.0]), density=True)), M, tol=8,
+    op("histogram density", lambda m: lambda x: list(m.histogram(x, np.array([-1.0, 0.0, 1.0]), density=True)), M,
+       tol=8,
        grad=(), dtypes=("float32",)),
-    op("histogram2d", lambda m: lambda x, y: list(m.histogram2d(x, y, (2, 3), ((-1, 1), (-2, 2)))), V, V, tol=8, grad=(),
+    op("histogram2d", lambda m: lambda x, y: list(m.histogram2d(x, y, (2, 3), ((-1, 1), (-2, 2)))), V, V, tol=8,
+       grad=(),
        dtypes=("float32",)),
     op("histogramdd", lambda m: lambda x, w: list(m.histogramdd(x, [2, 3, 2], weights=w, density=True)[1]),
        number(shape=(6, 3)), real(0.5, 1.0, (6,)), tol=8, grad=(), dtypes=("float32",)),
-    op("isin", lambda m: lambda x, y: [m.isin(x, y), m.isin(x, y, invert=True)], number(0, 5, (3, 4)), number(0, 5, (6,)),
+    op("isin", lambda m: lambda x, y: [m.isin(x, y), m.isin(x, y, invert=True)], number(0, 5, (3, 4)), number(0, 5,
+                                                                                                              (6,)),
        dtypes=("int32",)),
-    op("unravel_index", lambda m: lambda i: list(m.unravel_index(i, (3, 4))), fixed("int32", 0, 11, (5,)), dtypes=("int32",)),
-    op("ravel_multi_index", lambda m: lambda i, j: m.ravel_multi_index((i, j), (3, 4), mode=("wrap", "clip"), order="F"),
+    op("unravel_index", lambda m: lambda i: list(m.unravel_index(i, (3, 4))), fixed("int32", 0, 11, (5,)),
+       dtypes=("int32",)),
+    op("ravel_multi_index", lambda m: lambda i, j: m.ravel_multi_index((i, j), (3, 4), mode=("wrap", "clip"),
+                                                                       order="F"),
        fixed("int32", -5, 11, (5,)), fixed("int32", -5, 11, (5,)), dtypes=("int32",)),
     op("packbits", lambda m: lambda x: [m.packbits(x), m.packbits(x, axis=1, bitorder="little")], number(shape=(3, 11)),
        dtypes=("bool",)),

@@ -81,7 +81,8 @@ def test_operations_without_a_scatter_of_their_own(index, op):
 def test_apply_is_repeated_for_repeated_places():
     np.testing.assert_array_equal(V.at[jnp.array([1, 1, 3])].apply(lambda v: v + 10)[:4], [0, 21, 2, 13])
     np.testing.assert_array_equal(V.at[1:3].apply(jnp.negative)[:4], [0, -1, -2, 3])
-    np.testing.assert_array_equal(jax.jit(lambda x: x.at[::3].apply(lambda v: v * v))(V), np.where(np.arange(10) % 3, V, V * V))
+    np.testing.assert_array_equal(jax.jit(lambda x: x.at[::3].apply(lambda v: v * v))(V), np.where(np.arange(10) % 3,
+                                                                                                   V, V * V))
     with pytest.raises(TypeError, match="shape"):
         V.at[1:3].apply(jnp.sum)
 
@@ -106,7 +107,8 @@ def test_places_out_of_bounds_are_dropped_or_moved():
 
 @pytest.mark.quick
 def test_promises_reach_the_program():
-    jaxpr = jax.make_jaxpr(lambda x, i: x.at[i].add(1.0, unique_indices=True, indices_are_sorted=True))(V, jnp.array([0, 1]))
+    jaxpr = jax.make_jaxpr(lambda x, i: x.at[i].add(1.0, unique_indices=True, indices_are_sorted=True))(V,
+                                                                                                        jnp.array([0, 1]))
     (eqn,) = [e for e in jaxpr.eqns if e.primitive.name == "scatter-add"]
     assert eqn.params["unique_indices"] and eqn.params["indices_are_sorted"]
 
@@ -125,7 +127,8 @@ def test_values_of_many_kinds():
 
 @pytest.mark.quick
 def test_conversions_that_lose_information_warn():
-    for x, value in ((jnp.arange(3), 1.5), (V, 1j), (jnp.arange(3, dtype="int8"), jnp.int32(1)), (jnp.zeros(2, bool), 2)):
+    for x, value in ((jnp.arange(3), 1.5), (V, 1j), (jnp.arange(3, dtype="int8"), jnp.int32(1)), (jnp.zeros(2, bool),
+                                                                                                  2)):
         with pytest.warns(FutureWarning, match="cannot be converted"):
             x.at[0].set(value)
         with pytest.warns(FutureWarning):  # each time
@@ -140,7 +143,8 @@ def test_conversions_that_lose_information_warn():
 @pytest.mark.quick
 @pytest.mark.parametrize("call, match", [
     (lambda: V.at[:3].set(jnp.ones(2)), r"\(2,\).*\(3,\)"), (lambda: V.at[0].set(jnp.ones(2)), r"\(2,\)"),
-    (lambda: J.at[0].set(jnp.ones((1, 3, 2))), r"\(1, 3, 2\)"), (lambda: V.at[jnp.array([0, 1])].add(jnp.ones(3)), r"\(3,\)"),
+    (lambda: J.at[0].set(jnp.ones((1, 3, 2))), r"\(1, 3, 2\)"),
+    (lambda: V.at[jnp.array([0, 1])].add(jnp.ones(3)), r"\(3,\)"),
 ])
 def test_values_that_do_not_broadcast(call, match):
     with pytest.raises(ValueError, match=match):
@@ -163,7 +167,8 @@ def test_errors():
 @pytest.mark.quick
 def test_updates_under_vmap():
     i = jnp.array([0, 2, 9])
-    np.testing.assert_array_equal(jax.vmap(lambda k: V.at[k].set(-1.0))(i), np.where(np.arange(10) == i[:, None], -1, V))
+    np.testing.assert_array_equal(jax.vmap(lambda k: V.at[k].set(-1.0))(i), np.where(np.arange(10) == i[:, None], -1,
+                                                                                     V))
     rows = jnp.stack([V, V + 1, V + 2])
     got = jax.vmap(lambda x, k: x.at[k].add(x[k]))(rows, i)
     np.testing.assert_array_equal(got, np.where(np.arange(10) == i[:, None], 2 * rows, rows))

@@ -37,7 +37,8 @@ VALUES = {
     "int": (3, "int32", True), "float": (2.5, "float32", True), "complex": (1j, "complex64", True),
     "bool": (True, "bool", False), "list": ([1, 2], "int32", False), "nested": ([[1, 2.5], [3, 4]], "float32", False),
     "booleans and integers": ([True, 2], "int32", False), "empty": ([], "float32", False),
-    "empty nested": ([[], []], "float32", False), "tuple": ((1, 2), "int32", False), "range": (range(3), "int32", False),
+    "empty nested": ([[], []], "float32", False), "tuple": ((1, 2), "int32", False), "range": (range(3), "int32",
+                                                                                               False),
     "numpy": (np.arange(3, dtype="int16"), "int16", False), "float64": (np.arange(3.0), "float32", False),
     "numpy scalar": (np.float64(1), "float32", False), "memoryview": (memoryview(b"abc"), "uint8", False),
     "half and float": ([np.float16(1), 2.0], "float16", False),
@@ -99,20 +100,24 @@ def test_objects_that_convert_themselves():
     (lambda: jnp.array(object()), TypeError, "object"), (lambda: jnp.array({1: 2}), TypeError, "dict"),
     (lambda: jnp.array(np.array(["a"])), TypeError, "dtype"),
     (lambda: jnp.array([[1, 2], [3]]), ValueError, "inhomogeneous"),
-    (lambda: jnp.array(2**40), OverflowError, "jax_enable_x64"), (lambda: jnp.array([2**40]), OverflowError, "jax_enable_x64"),
+    (lambda: jnp.array(2**40), OverflowError, "jax_enable_x64"),
+    (lambda: jnp.array([2**40]), OverflowError, "jax_enable_x64"),
     (lambda: jnp.array(np.array([2**40])), OverflowError, "jax_enable_x64"),
     (lambda: jnp.array([2**70]), OverflowError, None), (lambda: jnp.array([-1], dtype="uint8"), OverflowError, None),
     (lambda: jnp.array(300, dtype="uint8"), OverflowError, "uint8"),
     (lambda: jnp.array([1], order="F"), NotImplementedError, "order"), (lambda: jnp.zeros(-1), TypeError, "negative"),
     (lambda: jnp.zeros(2.5), TypeError, "integers"), (lambda: jax.jit(jnp.zeros)(3), TypeError, "static"),
-    (lambda: jnp.full((2, 3), jnp.ones(2)), ValueError, r"\(2,\)"), (lambda: jnp.zeros_like([1]), TypeError, "jnp.array"),
+    (lambda: jnp.full((2, 3), jnp.ones(2)), ValueError, r"\(2,\)"),
+    (lambda: jnp.zeros_like([1]), TypeError, "jnp.array"),
     (lambda: jax.jit(jnp.arange)(3), jax.errors.ConcretizationTypeError, "size of the result"),
     (lambda: jnp.arange(3j), ValueError, "real"), (lambda: jnp.arange(jnp.ones(2)), ValueError, "scalars"),
     (lambda: jnp.arange(0, 1, 0), ZeroDivisionError, "step"), (lambda: jnp.linspace(0, 1, -1), ValueError, "negative"),
     (lambda: jnp.eye(2, k=1.5), ValueError, "integer"), (lambda: jnp.tril(jnp.ones(3)), ValueError, "two dimensions"),
-    (lambda: jnp.diag(jnp.ones((2, 2, 2))), ValueError, "vector"), (lambda: jnp.diagonal(jnp.ones(3)), ValueError, "two"),
+    (lambda: jnp.diag(jnp.ones((2, 2, 2))), ValueError, "vector"),
+    (lambda: jnp.diagonal(jnp.ones(3)), ValueError, "two"),
     (lambda: jnp.fill_diagonal(jnp.ones((2, 2)), 1), NotImplementedError, "inplace=False"),
-    (lambda: jnp.meshgrid(jnp.ones((2, 2))), ValueError, "vectors"), (lambda: jnp.vander(jnp.ones((2, 2))), ValueError, "vector"),
+    (lambda: jnp.meshgrid(jnp.ones((2, 2))), ValueError, "vectors"),
+    (lambda: jnp.vander(jnp.ones((2, 2))), ValueError, "vector"),
     (lambda: jnp.fromiter(iter([1]), int), NotImplementedError, "np.fromiter"),
     (lambda: jnp.r_["1,2,3,x", 1], ValueError, "directive"),
 ])
@@ -147,7 +152,8 @@ def test_likes():
     np.testing.assert_array_equal(jnp.full_like(jnp.arange(3), 1.9), [1, 1, 1])
 
 
-ARANGE = [(3,), (2, 7), (2, 7, 2), (7, 2, -2), (0,), (5, 2), (3.0,), (0.5, 2.0, 0.25), (1, 4, 0.5), (-3,), (1.5, 4.7, 0.3),
+ARANGE = [(3,), (2, 7), (2, 7, 2), (7, 2, -2), (0,), (5, 2), (3.0,), (0.5, 2.0, 0.25), (1, 4, 0.5), (-3,), (1.5, 4.7,
+                                                                                                            0.3),
           (np.int8(3),), (np.uint8(3), np.int16(5)), (2**31 - 3, 2**31 - 1)]
 
 
@@ -193,7 +199,8 @@ def test_identities_and_triangles():
     np.testing.assert_array_equal(jax.jit(lambda k: jnp.eye(3, k=k))(1), np.eye(3, k=1))
     assert jnp.identity(2, bool).dtype == jnp.bool_
     for got, want in ((jnp.tril_indices(3, 1, 4), np.tril_indices(3, 1, 4)), (jnp.triu_indices(3), np.triu_indices(3)),
-                      (jnp.diag_indices(3), np.diag_indices(3)), (jnp.mask_indices(3, jnp.triu), np.mask_indices(3, np.triu))):
+                      (jnp.diag_indices(3), np.diag_indices(3)), (jnp.mask_indices(3, jnp.triu), np.mask_indices(3,
+                                                                                                                 np.triu))):
         for g, w in zip(got, want, strict=True):
             np.testing.assert_array_equal(g, w)
 
@@ -208,7 +215,8 @@ def test_grids():
     np.testing.assert_array_equal(jnp.r_["0,2", [1, 2], [3, 4]], np.r_["0,2", [1, 2], [3, 4]])
     np.testing.assert_array_equal(jnp.c_[[1, 2], [3, 4]], np.c_[[1, 2], [3, 4]])
     np.testing.assert_array_equal(jnp.indices((2, 3)), np.indices((2, 3)))
-    np.testing.assert_array_equal(jnp.fromfunction(lambda i, j: i - j, (2, 3), dtype=int), np.fromfunction(np.subtract, (2, 3)))
+    np.testing.assert_array_equal(jnp.fromfunction(lambda i, j: i - j, (2, 3), dtype=int),
+                                  np.fromfunction(np.subtract, (2, 3)))
     for sparse in (False, True):
         for indexing in ("ij", "xy"):
             for g, w in zip(jnp.meshgrid(np.arange(2), np.arange(3), np.arange(4), sparse=sparse, indexing=indexing),

@@ -161,20 +161,25 @@ def test_take_modes():
     (lambda: V[0, 1], IndexError, "Too many indices"), (lambda: jnp.float32(1)[0], IndexError, "Too many indices"),
     (lambda: M[..., 0, ...], IndexError, "single ellipsis"), (lambda: V[{}], IndexError, "got {}"),
     (lambda: V[jnp.array([True] * 9)], IndexError, r"\(9,\)"), (lambda: V[::0], ValueError, "zero"),
-    (lambda: jnp.zeros((0, 3))[0], IndexError, "size 0"), (lambda: jnp.zeros((0, 3))[jnp.array([0])], IndexError, "size 0"),
+    (lambda: jnp.zeros((0, 3))[0], IndexError, "size 0"),
+    (lambda: jnp.zeros((0, 3))[jnp.array([0])], IndexError, "size 0"),
     (lambda: M[jnp.array([0, 1]), jnp.array([0, 1, 2])], IndexError, "shape mismatch"),
     (lambda: jax.jit(lambda x: x[x > 3])(V), jax.errors.NonConcreteBooleanIndexError, "jnp.where"),
     (lambda: jax.jit(lambda x: x.at[x > 3].set(0))(V), jax.errors.NonConcreteBooleanIndexError, "jnp.where"),
     (lambda: jax.jit(lambda x, i: x[i:i + 2])(V, 1), IndexError, "dynamic_slice"),
-    (lambda: V.at[0].get(mode="bogus"), ValueError, "bogus"), (lambda: jnp.take(V, jnp.array([1.0])), TypeError, "integers"),
+    (lambda: V.at[0].get(mode="bogus"), ValueError, "bogus"),
+    (lambda: jnp.take(V, jnp.array([1.0])), TypeError, "integers"),
     (lambda: jnp.take(V, 0, mode="raise"), NotImplementedError, "raise"),
     (lambda: jnp.take_along_axis(M, jnp.zeros((2, 1), int), 1), ValueError, r"\(3, 4\)"),
     (lambda: jnp.take_along_axis(M, jnp.zeros(3, int), 1), ValueError, "same rank"),
     (lambda: jnp.ravel_multi_index((5, 0), (2, 3)), ValueError, "size 2"),
     (lambda: jax.jit(lambda i: jnp.ravel_multi_index((i, 0), (2, 3)))(1), jax.errors.ConcretizationTypeError, "clip"),
-    (lambda: jnp.where(V > 1, V), ValueError, "both"), (lambda: jax.jit(jnp.nonzero)(V), jax.errors.ConcretizationTypeError, "size="),
-    (lambda: jnp.select([], []), ValueError, "at least one"), (lambda: jnp.choose(jnp.array([3]), [V, V]), ValueError, "range"),
-    (lambda: jnp.put(V, 0, 1.0), ValueError, "inplace=False"), (lambda: jnp.place(V, V > 1, 1.0), ValueError, "inplace=False"),
+    (lambda: jnp.where(V > 1, V), ValueError, "both"),
+    (lambda: jax.jit(jnp.nonzero)(V), jax.errors.ConcretizationTypeError, "size="),
+    (lambda: jnp.select([], []), ValueError, "at least one"),
+    (lambda: jnp.choose(jnp.array([3]), [V, V]), ValueError, "range"),
+    (lambda: jnp.put(V, 0, 1.0), ValueError, "inplace=False"),
+    (lambda: jnp.place(V, V > 1, 1.0), ValueError, "inplace=False"),
 ])
 def test_errors_name_the_remedy(call, error, match):
     with pytest.raises(error, match=match):
@@ -236,5 +241,6 @@ def test_keys_are_arrays_too():
     np.testing.assert_array_equal(jax.random.key_data(keys.reshape(2, 3)[1]), data[3:])
     np.testing.assert_array_equal(jax.random.key_data(jnp.stack([keys[1], keys[0]])), data[[1, 0]])
     np.testing.assert_array_equal(jax.random.key_data(keys.at[::2].set(keys[1])), data[[1, 1, 1, 3, 1, 5]])
-    np.testing.assert_array_equal(jax.random.key_data(jnp.where(np.arange(6) < 3, keys, keys[0])), data[[0, 1, 2, 0, 0, 0]])
+    np.testing.assert_array_equal(jax.random.key_data(jnp.where(np.arange(6) < 3, keys, keys[0])), data[[0, 1, 2, 0,
+                                                                                                         0, 0]])
     np.testing.assert_array_equal(jax.random.key_data(jax.jit(lambda k, i: k[i])(keys, 4)), data[4])

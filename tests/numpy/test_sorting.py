@@ -37,7 +37,8 @@ def test_nan_comes_last():
     np.testing.assert_array_equal(jnp.argsort(NAN), np.argsort(NAN, kind="stable"))
     np.testing.assert_array_equal(jnp.sort(NAN, descending=True), np.sort(NAN)[::-1])
     for side in ("left", "right"):
-        np.testing.assert_array_equal(jnp.searchsorted(np.sort(NAN), NAN, side=side), np.searchsorted(np.sort(NAN), NAN, side))
+        np.testing.assert_array_equal(jnp.searchsorted(np.sort(NAN), NAN, side=side), np.searchsorted(np.sort(NAN),
+                                                                                                      NAN, side))
 
 
 @pytest.mark.quick
