@@ -23,6 +23,15 @@ from jax.numpy._attributes import shape as shape
 from jax.numpy._attributes import size as size
 from jax.numpy._bits import packbits as packbits
 from jax.numpy._bits import unpackbits as unpackbits
+from jax.numpy._calculus import corrcoef as corrcoef
+from jax.numpy._calculus import cov as cov
+from jax.numpy._calculus import diff as diff
+from jax.numpy._calculus import ediff1d as ediff1d
+from jax.numpy._calculus import gradient as gradient
+from jax.numpy._calculus import trapezoid as trapezoid
+from jax.numpy._calculus import unwrap_phase as unwrap
+from jax.numpy._convolution import convolve as convolve
+from jax.numpy._convolution import correlate as correlate
 from jax.numpy._creation import arange as arange
 from jax.numpy._creation import array as array
 from jax.numpy._creation import asarray as asarray
@@ -105,6 +114,16 @@ from jax.numpy._nan_reductions import nanstd as nanstd
 from jax.numpy._nan_reductions import nansum as nansum
 from jax.numpy._nan_reductions import nanvar as nanvar
 from jax.numpy._pad import pad as pad
+from jax.numpy._polynomial import poly as poly
+from jax.numpy._polynomial import polyadd as polyadd
+from jax.numpy._polynomial import polyder as polyder
+from jax.numpy._polynomial import polydiv as polydiv
+from jax.numpy._polynomial import polyfit as polyfit
+from jax.numpy._polynomial import polyint as polyint
+from jax.numpy._polynomial import polymul as polymul
+from jax.numpy._polynomial import polysub as polysub
+from jax.numpy._polynomial import polyval as polyval
+from jax.numpy._polynomial import roots as roots
 from jax.numpy._positions import argmax as argmax
 from jax.numpy._positions import argmin as argmin
 from jax.numpy._positions import nanargmax as nanargmax
@@ -382,6 +401,12 @@ from jax.numpy._ufuncs_logical import logical_or as logical_or
 from jax.numpy._ufuncs_logical import logical_xor as logical_xor
 from jax.numpy._ufuncs_logical import not_equal as not_equal
 from jax.numpy._ufuncs_logical import right_shift as right_shift
+from jax.numpy._vectorize import vectorize as vectorize
+from jax.numpy._windows import bartlett as bartlett
+from jax.numpy._windows import blackman as blackman
+from jax.numpy._windows import hamming as hamming
+from jax.numpy._windows import hanning as hanning
+from jax.numpy._windows import kaiser as kaiser
 
 ndarray = Array
 del Array

@@ -57,6 +57,11 @@ def _refusal(x: Any) -> str:
     return not_an_array_message(x)
 
 
+def check_arraylike_or_none(name: str, *args: Any) -> None:
+    """:func:`check_arraylike` for optional operands."""
+    check_arraylike(name, *[x for x in args if x is not None])
+
+
 def refuse_out(name: str, out: Any) -> None:
     """Raises when ``out=`` was given: arrays are immutable."""
     if out is not None:
