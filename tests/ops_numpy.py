@@ -79,7 +79,7 @@ COMPOSITE = [
            reference=lambda x, y: np.power(x.astype(float), y.astype(float))),
     Op("power of integers", jnp.power, (number(-3, 3), number(0, 5, (3,))), INTS, np.power),
     Op("static power", lambda x: x**3, (number(),), (*NUMBERS, "float64"), lambda x: x**3, tol=4),
-    binary("fmax", "int32", *FLOAT), binary("fmin", "int32", *FLOAT), binary("hypot", "int32", *FLOAT, tol=4),
+    binary("fmax", "int32", *FLOAT, "complex64"), binary("fmin", "int32", *FLOAT, "complex64"), binary("hypot", "int32", *FLOAT, tol=4),
     binary("logaddexp", "int32", *FLOAT, tol=4), binary("logaddexp2", "int32", *FLOAT, tol=8),
     Op("logaddexp of complex numbers", jnp.logaddexp, (number(), number()), ("complex64", "complex128"),
        lambda x, y: np.log(np.exp(x) + np.exp(y)), tol=16),

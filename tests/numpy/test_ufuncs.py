@@ -72,6 +72,27 @@ def test_frexp_and_ldexp_are_inverse(dtype):
         assert np.array_equal(jnp.ldexp(m, e), x)
 
 
+def test_spacing_of_small_numbers():
+    values = np.array([1e-38, -1.5e-38, 2.4e-38, 1e-42, 0.0], np.float32)
+    assert jnp.spacing(values).tolist() == np.spacing(values).tolist()
+    assert jnp.spacing(jnp.array([1, -2], "bfloat16")).tolist() == [2.0**-7, -(2.0**-6)]
+
+
+def test_bits_of_booleans():
+    assert jnp.left_shift(True, jnp.array([1, 3])).tolist() == [2, 8] and int(jnp.right_shift(True, True)) == 0
+    assert int(jnp.bitwise_count(True)) == 1 and int(jnp.gcd(6, -4)) == 2
+
+
+def test_complex_numbers_where_they_have_no_meaning():
+    for f in (jnp.fabs, jnp.hypot, jnp.copysign, jnp.heaviside, jnp.frexp, jnp.modf, jnp.signbit, jnp.spacing, jnp.i0,
+              jnp.isposinf, jnp.floor_divide, jnp.remainder, jnp.floor, jnp.trunc):
+        with pytest.raises(TypeError):
+            f(*[jnp.ones(2) * 1j] * (2 if f in (jnp.hypot, jnp.copysign, jnp.heaviside, jnp.floor_divide,
+                                                jnp.remainder) else 1))
+    with pytest.raises(ValueError, match="jnp.real"):
+        jnp.clip(1j, 0, 1)
+
+
 def test_ldexp_far_out_of_range():
     assert float(jnp.ldexp(1.0, 1000)) == np.inf and float(jnp.ldexp(1.0, -1000)) == 0
     assert float(jnp.ldexp(jnp.float32(2.0**-120), 240)) == 2.0**120

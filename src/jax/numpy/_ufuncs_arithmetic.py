@@ -302,6 +302,15 @@ def sign(x: Any, /) -> Any:
     return lax.sign(x)
 
 
+def compare(prim: Any, x: Any, y: Any) -> Any:
+    """A comparison of operands of one dtype; complex ones by real part, then by imaginary part, as NumPy does."""
+    if kind_of(x) != "complex":
+        return prim.bind(x, y)
+    strict = lax.gt_p if prim in (lax.gt_p, lax.ge_p) else lax.lt_p
+    a, b = lax.real(x), lax.real(y)
+    return _where(lax.eq(a, b), prim.bind(lax.imag(x), lax.imag(y)), strict.bind(a, b))
+
+
 # --- extremes -------------------------------------------------------------------------------------------------------
 
 @ufunc_of(2)
@@ -327,11 +336,11 @@ def minimum(x: Any, y: Any, /) -> Any:
 def fmax(x1: Any, x2: Any) -> Any:
     """The larger of ``x1`` and ``x2``, element by element; where one is NaN, the other one."""
     x1, x2 = promote_args("fmax", x1, x2)
-    return _where(lax.bitwise_or(lax.gt(x1, x2), lax.ne(x2, x2)), x1, x2)
+    return _where(lax.bitwise_or(compare(lax.gt_p, x1, x2), lax.ne(x2, x2)), x1, x2)
 
 
 @calls.binary()
 def fmin(x1: Any, x2: Any) -> Any:
     """The smaller of ``x1`` and ``x2``, element by element; where one is NaN, the other one."""
     x1, x2 = promote_args("fmin", x1, x2)
-    return _where(lax.bitwise_or(lax.lt(x1, x2), lax.ne(x2, x2)), x1, x2)
+    return _where(lax.bitwise_or(compare(lax.lt_p, x1, x2), lax.ne(x2, x2)), x1, x2)

@@ -286,5 +286,7 @@ def i0(x: Any, /) -> Any:
       TypeError: for complex numbers.
     """
     (x,) = promote_args_inexact("i0", x)
+    if _is_complex(x):
+        raise TypeError("i0 does not accept complex numbers.")
     x = lax.abs(x)
     return lax.mul(lax.exp(x), lax.bessel_i0e(x))

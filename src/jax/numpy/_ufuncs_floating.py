@@ -223,9 +223,18 @@ def spacing(x: Any, /) -> Any:
     (x,) = promote_args_inexact("spacing", x)
     if kind_of(x) == "complex":
         raise TypeError("spacing does not accept complex numbers.")
-    inf = const(x, np.inf)
-    away = _where(signbit(x), const(x, -np.inf), inf)
-    step = lax.sub(lax.nextafter(x, away), x)
+    dtype = typeof(x).dtype
+    mantissa, _ = _layout(dtype)
+    # Put together from bits: arithmetic may flush subnormal differences to zero.
+    bits, n = _bits(x)
+    one, width = const(bits, 1), const(bits, mantissa)
+    raw = lax.bitwise_and(lax.shift_right_logical(bits, width), const(bits, (1 << (n - 1 - mantissa)) - 1))
+    exponent = lax.sub(raw, width)
+    normal = lax.shift_left(exponent, width)
+    subnormal = lax.shift_left(one, lax.max(lax.sub(raw, one), const(bits, 0)))
+    size = _where(lax.gt(exponent, const(bits, 0)), normal, subnormal)
+    sign = lax.bitwise_and(bits, const(bits, -(1 << (n - 1))))
+    step = lax.bitcast_convert_type(lax.bitwise_or(sign, size), dtype)
     return _where(lax.is_finite(x), step, const(x, np.nan))
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from jax import dtypes, lax
 from jax._api.composite import composite
 from jax._language.avals import typeof
-from jax.lax._select import where as _where
 from jax.numpy import _calls as calls
 from jax.numpy._promotion import (
     check_arraylike,
@@ -17,6 +16,7 @@ from jax.numpy._promotion import (
     kind_of,
     promote_args,
     promote_args_inexact,
+    promote_args_numeric,
     promote_dtypes,
     promote_shapes,
     raise_rank,
@@ -24,7 +24,7 @@ from jax.numpy._promotion import (
     unwrap,
 )
 from jax.numpy._ufunc import ufunc_of
-from jax.numpy._ufuncs_arithmetic import _as_array
+from jax.numpy._ufuncs_arithmetic import _as_array, compare
 
 _BOOL = np.dtype(bool)
 
@@ -50,14 +50,7 @@ def not_equal(x: Any, y: Any, /) -> Any:
 
 
 def _ordered(name: str, prim: Any, x: Any, y: Any) -> Any:
-    """Complex numbers are compared by real part, then by imaginary part, as NumPy does."""
-    x, y = promote_args(name, x, y)
-    if kind_of(x) != "complex":
-        return prim.bind(x, y)
-    strict = lax.gt_p if prim in (lax.gt_p, lax.ge_p) else lax.lt_p
-    a, b = lax.real(x), lax.real(y)
-    by_imag = prim.bind(lax.imag(x), lax.imag(y))
-    return _where(lax.eq(a, b), by_imag, strict.bind(a, b))
+    return compare(prim, *promote_args(name, x, y))
 
 
 @calls.binary(lax.gt_p, calls.ORDERED)
@@ -163,7 +156,7 @@ def bitwise_not(x: Any, /) -> Any:
 @calls.unary()
 def bitwise_count(x: Any, /) -> Any:
     """The number of bits set in the absolute value of each integer, as uint8."""
-    (x,) = promote_args("bitwise_count", x)
+    (x,) = promote_args_numeric("bitwise_count", x)
     if kind_of(x) == "signed":
         x = lax.abs(x)
     return lax.convert_element_type(lax.population_count(x), np.uint8)
@@ -172,13 +165,13 @@ def bitwise_count(x: Any, /) -> Any:
 @calls.binary(lax.shift_left_p, calls.INTEGERS)
 def left_shift(x: Any, y: Any, /) -> Any:
     """``x << y``, element by element, of integers; 0 where ``y`` is negative or not below the number of bits."""
-    return lax.shift_left(*promote_args("left_shift", x, y))
+    return lax.shift_left(*promote_args_numeric("left_shift", x, y))
 
 
 @calls.binary(lax.shift_left_p, calls.INTEGERS)
 def bitwise_left_shift(x: Any, y: Any, /) -> Any:
     """``x << y``, another name of ``jnp.left_shift``."""
-    return lax.shift_left(*promote_args("bitwise_left_shift", x, y))
+    return lax.shift_left(*promote_args_numeric("bitwise_left_shift", x, y))
 
 
 _SIGNED = frozenset(d for d in calls.INTEGERS if d.kind == "i")
@@ -187,7 +180,7 @@ _SIGNED = frozenset(d for d in calls.INTEGERS if d.kind == "i")
 @calls.binary(lax.shift_right_arithmetic_p, _SIGNED)
 def right_shift(x1: Any, x2: Any, /) -> Any:
     """``x1 >> x2``, element by element, of integers. Copies of the sign bit move in, zeros for unsigned ones."""
-    x1, x2 = promote_args("right_shift", x1, x2)
+    x1, x2 = promote_args_numeric("right_shift", x1, x2)
     return lax.shift_right_logical(x1, x2) if kind_of(x1) == "unsigned" else lax.shift_right_arithmetic(x1, x2)
 
 
