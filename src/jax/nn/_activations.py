@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from jax import lax
+from jax import dtypes, lax
 from jax import numpy as jnp
 from jax._api.composite import composite
-from jax._api.jit import jit
+from jax._language.avals import typeof
 from jax.custom_derivatives import custom_jvp
-from jax.numpy._promotion import promote_args_inexact
+from jax.numpy._promotion import check_arraylike, const, promote_args_inexact
 
 _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
@@ -19,31 +19,54 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 
 def identity(x: Any) -> Any:
     """``x`` as an array."""
+    check_arraylike("identity", x)
     return jnp.asarray(x)
+
+
+def _operand(name: str, x: Any) -> Any:
+    """An array or scalar as it is, booleans as integers."""
+    check_arraylike(name, x)
+    return lax.convert_element_type(x, dtypes.scalar_dtype(int)) if typeof(x).dtype == np.bool_ else x
 
 
 @custom_jvp
 def _relu(x: Any) -> Any:
-    return lax.max(x, np.zeros((), x.dtype))
+    return lax.max(x, const(x, 0))
 
 
 @_relu.defjvp
 def _relu_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
-    zero = np.zeros((), x.dtype)
-    return _relu(x), lax.select_n(lax.gt(x, zero), lax.full_like(t, 0), t)
+    return _relu(x), lax.select_n(lax.gt(x, const(x, 0)), lax.full_like(t, 0), t)
 
 
 @composite
 def relu(x: Any) -> Any:
-    """``max(x, 0)``, with derivative 0 at 0."""
-    return _relu(jnp.asarray(x))
+    """``max(x, 0)``, with derivative 0 at 0.
+
+    >>> import jax, jax.numpy as jnp
+    >>> jax.nn.relu(jnp.array([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+    return _relu(_operand("relu", x))
+
+
+@custom_jvp
+def _relu6(x: Any) -> Any:
+    return lax.min(lax.max(x, const(x, 0)), const(x, 6))
+
+
+@_relu6.defjvp
+def _relu6_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    inside = lax.bitwise_and(lax.gt(x, const(x, 0)), lax.lt(x, const(x, 6)))
+    return _relu6(x), lax.select_n(inside, lax.full_like(t, 0), t)
 
 
 @composite
 def relu6(x: Any) -> Any:
-    """``min(max(x, 0), 6)``."""
-    return jnp.minimum(jnp.maximum(x, 0), 6.0)
+    """``min(max(x, 0), 6)``, with derivative 0 at both bends."""
+    return _relu6(*promote_args_inexact("relu6", x))
 
 
 @composite
@@ -106,9 +129,10 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
 
 @composite
 def hard_tanh(x: Any) -> Any:
-    """``x`` cut to the range from -1 to 1."""
-    x = jnp.asarray(x)
-    return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x)).astype(x.dtype)
+    """``x`` cut to the range from -1 to 1, with derivative 1 within."""
+    x = _operand("hard_tanh", x)
+    one, minus_one = (jnp.full_like(x, i) for i in (1, -1))
+    return lax.select_n(lax.gt(x, one), lax.select_n(lax.lt(x, minus_one), x, minus_one), one)
 
 
 @composite
@@ -207,6 +231,6 @@ def tanh(x: Any, /) -> Any:
     return jnp.tanh(x)
 
 
-__all__ = ["celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity", "jit",
+__all__ = ["celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity",
            "leaky_relu", "log1mexp", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign",
            "softplus", "sparse_plus", "sparse_sigmoid", "squareplus", "swish", "tanh"]

@@ -27,6 +27,15 @@ def _bad_axis(a: int, ndim: int) -> int:
     raise ValueError(f"axis {a} is out of bounds for an array with {ndim} dimensions")
 
 
+def _top(x: Any, axes: tuple[int, ...]) -> Any:
+    """The largest elements over ``axes``, which are kept; -inf if there are none."""
+    return lax.expand_dims(lax.reduce_max(x, axes), axes)
+
+
+def _total(x: Any, axes: tuple[int, ...]) -> Any:
+    return jnp.sum(x, axis=axes, keepdims=True)  # which accumulates narrow types in wider ones
+
+
 def _hashable(axis: Axis) -> Any:
     return tuple(axis) if isinstance(axis, (list, np.ndarray)) else axis
 
@@ -58,7 +67,7 @@ def _logsumexp(a: Any, b: Any, where: Any, *, axis: Any, keepdims: bool, return_
     if where is not None:
         where = jnp.broadcast_to(where, a.shape)
     real = a.real if jnp.iscomplexobj(a) else a
-    top = jnp.max(real, axis=axes, keepdims=True, initial=-np.inf, where=where)
+    top = _top(real if where is None else jnp.where(where, real, -np.inf), axes)
     top = lax.stop_gradient(jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top)))
     terms = jnp.exp(a - top)
     if b is not None:
@@ -101,9 +110,9 @@ def _log_softmax(x: Any, where: Any, *, axis: Any) -> Any:
     if where is not None:
         where = jnp.broadcast_to(where, x.shape)
         x = jnp.where(where, x, -np.inf)
-    top = lax.stop_gradient(jnp.max(x, axis=axes, keepdims=True, initial=-np.inf))
+    top = lax.stop_gradient(_top(x, axes))
     shifted = x - top
-    out = shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis=axes, keepdims=True))
+    out = shifted - jnp.log(_total(jnp.exp(shifted), axes))
     return out if where is None else jnp.where(where, out, -np.inf)
 
 
@@ -137,8 +146,8 @@ def _softmax_rule(axes: tuple[int, ...]) -> Any:
         return found
 
     def softmax(x: Any) -> Any:
-        e = jnp.exp(x - jnp.max(x, axis=axes, keepdims=True, initial=-np.inf))
-        return e / jnp.sum(e, axis=axes, keepdims=True)
+        e = lax.exp(lax.sub(x, _top(x, axes)))
+        return lax.div(e, _total(e, axes))
 
     rule = custom_jvp(softmax)
 
@@ -147,7 +156,7 @@ def _softmax_rule(axes: tuple[int, ...]) -> Any:
         (x,), (t,) = primals, tangents
         y = rule(x)
         yt = y * t
-        return y, yt - y * jnp.sum(yt, axis=axes, keepdims=True)
+        return y, yt - y * _total(yt, axes)
     _softmax_rules[axes] = rule
     return rule
 
@@ -201,6 +210,7 @@ def _standardize(x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, *, 
     if variance is None:
         if algorithm == "fast":
             variance = jnp.mean(jnp.square(x), axis, keepdims=True, where=where) - jnp.square(mean)
+            variance = jnp.maximum(variance, 0)  # rounding can lead below
         else:
             variance = jnp.mean(jnp.square(x - mean), axis, keepdims=True, where=where)
     return (x - mean) * lax.rsqrt(jnp.asarray(variance + epsilon, dtype=x.dtype))
