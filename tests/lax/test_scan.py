@@ -308,6 +308,26 @@ def test_rebinding_what_a_body_reads_is_noticed():
     assert [float(r) for r in jax.jit(lambda v: run((v, 2 * v)))(1.0)] == [4.0, 12.0]
 
 
+def test_functions_written_in_place_share_compiled_programs(monkeypatch):
+    from jax.lax import _eager_calls
+    made = []
+    operation = _eager_calls.operation
+    monkeypatch.setattr(_eager_calls, "operation", lambda prim, params: made.append(prim) or operation(prim, params))
+    jax.clear_caches()
+
+    def run(scale, offset):
+        w = jnp.ones(3) * scale
+        return float(lax.scan(lambda c, x: (c + x * w[0] + offset, c), 0.0, X)[0])
+
+    assert [run(s, 0.0) for s in (1.0, 2.0, 3.0)] == [3.0, 6.0, 9.0]
+    assert made == [lax.scan_p]
+    assert [run(1.0, 1.0), run(1.0, -0.0)] == [6.0, 3.0]
+    assert made == [lax.scan_p] * 3
+    for _ in range(2):
+        jax.grad(lambda w: jnp.sum(lax.scan(lambda c, x: (jnp.sin(c * w), c), 1.0, X)[1]))(0.5)
+    assert made == [lax.scan_p] * 5
+
+
 def test_caches_let_go_of_functions():
     def make():
         big = np.ones(10)

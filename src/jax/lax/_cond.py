@@ -31,7 +31,6 @@ from jax.lax._control_common import (
     as_array,
     check_callable,
     describe,
-    eager_calls,
     leaf_path,
     marked,
     operands,
@@ -39,6 +38,7 @@ from jax.lax._control_common import (
     stage,
     type_difference,
 )
+from jax.lax._eager_calls import eager_calls
 from jax.lax._magnitude import clamp
 from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 

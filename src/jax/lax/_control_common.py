@@ -13,7 +13,6 @@ from jax import dtypes
 from jax._base import _jaxlib
 from jax._base import source as source_info
 from jax._base.caching import cache, weak_cache
-from jax._dispatch.eager import operation
 from jax._ground.families import without_derivative
 from jax._ground.structural import convert_element_type_p
 from jax._language.avals import ShapedArray, typeof
@@ -303,29 +302,6 @@ _an_array = type("array", (), {"__module__": "builtins"})()
 def marked(tree: Any) -> Any:
     """A tree of this structure whose leaves say what they are when structures are compared."""
     return tree_unflatten(tree, [_an_array] * tree.num_leaves)
-
-
-# --- evaluation on concrete values ----------------------------------------------------------------------------------
-
-def eager_calls(prim: Any, anchor: str) -> Callable[..., Any]:
-    """The implementation of a primitive that holds jaxprs: compiled calls, kept with the jaxpr in ``params[anchor]``.
-
-    They go away with the jaxpr, so that functions made anew for every call leave nothing behind.
-    """
-    def impl(*args: Any, **params: Any) -> Any:
-        holder = params[anchor]
-        if type(holder) is not ClosedJaxpr:
-            holder = holder[0]
-        try:
-            calls = holder.memo
-        except AttributeError:
-            calls = holder.memo = {}
-        key = (prim, *params.items())
-        call = calls.get(key)
-        if call is None:
-            call = calls[key] = operation(prim, params)
-        return call(*args)
-    return impl
 
 
 # --- which parts of a carry a transformation concerns ---------------------------------------------------------------

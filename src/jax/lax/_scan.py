@@ -28,7 +28,6 @@ from jax.lax._control_common import (
     check_callable,
     check_carry,
     describe,
-    eager_calls,
     leaf_path,
     operands,
     parameter_name,
@@ -37,6 +36,7 @@ from jax.lax._control_common import (
     static_int,
     with_aval,
 )
+from jax.lax._eager_calls import eager_calls
 from jax.lax._join import concatenate
 from jax.lax._shape import reshape
 from jax.lax._slice import index_in_dim, slice_in_dim

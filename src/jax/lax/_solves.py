@@ -18,7 +18,8 @@ from jax._transforms.batch import AxisData, batch_jaxpr_axes, match_axis
 from jax._transforms.jvp import jvp_jaxpr
 from jax.custom_derivatives import custom_jvp
 from jax.lax._arithmetic import neg, sub
-from jax.lax._control_common import Staged, check_callable, describe, eager_calls, operands, pieces, stage
+from jax.lax._control_common import Staged, check_callable, describe, operands, pieces, stage
+from jax.lax._eager_calls import eager_calls
 from jax.tree_util import tree_flatten, tree_unflatten, treedef_children, treedef_tuple
 
 # --- custom_root ----------------------------------------------------------------------------------------------------

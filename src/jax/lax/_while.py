@@ -30,7 +30,6 @@ from jax.lax._control_common import (
     check_callable,
     check_carry,
     describe,
-    eager_calls,
     operands,
     parameter_name,
     pieces,
@@ -41,6 +40,7 @@ from jax.lax._control_common import (
     with_aval,
     without,
 )
+from jax.lax._eager_calls import eager_calls
 from jax.lax._scan import run_scan
 from jax.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten, treedef_children, treedef_tuple
 
