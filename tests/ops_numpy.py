@@ -15,15 +15,17 @@ HALF = (BFLOAT16, "float16")
 INTS = ("int32", "uint8")
 NUMBERS = ("int32", "float32", "complex64")
 ALL = ("bool", "uint8", *NUMBERS)
-DIFF = (real(), real())
 POSITIVE = (real(0.2, 3.0),)
+ONE = (number(),)
+TWO = (number(), number(shape=(3,)))
+CUBE = (number(shape=(2, 3, 4)),)
 
 
-def unary(name: str, *dtypes: Any, args: Any = (number(),), reference: Any = None, **options: Any) -> Op:
+def unary(name: str, *dtypes: Any, args: Any = ONE, reference: Any = None, **options: Any) -> Op:
     return Op(name, getattr(jnp, name), args, dtypes, reference or getattr(np, name), **options)
 
 
-def binary(name: str, *dtypes: Any, args: Any = (number(), number(shape=(3,))), **options: Any) -> Op:
+def binary(name: str, *dtypes: Any, args: Any = TWO, **options: Any) -> Op:
     options.setdefault("reference", getattr(np, name))
     return Op(name, getattr(jnp, name), args, dtypes, **options)
 
@@ -79,7 +81,8 @@ COMPOSITE = [
            reference=lambda x, y: np.power(x.astype(float), y.astype(float))),
     Op("power of integers", jnp.power, (number(-3, 3), number(0, 5, (3,))), INTS, np.power),
     Op("static power", lambda x: x**3, (number(),), (*NUMBERS, "float64"), lambda x: x**3, tol=4),
-    binary("fmax", "int32", *FLOAT, "complex64"), binary("fmin", "int32", *FLOAT, "complex64"), binary("hypot", "int32", *FLOAT, tol=4),
+    binary("fmax", "int32", *FLOAT, "complex64"), binary("fmin", "int32", *FLOAT, "complex64"),
+    binary("hypot", "int32", *FLOAT, tol=4),
     binary("logaddexp", "int32", *FLOAT, tol=4), binary("logaddexp2", "int32", *FLOAT, tol=8),
     Op("logaddexp of complex numbers", jnp.logaddexp, (number(), number()), ("complex64", "complex128"),
        lambda x, y: np.log(np.exp(x) + np.exp(y)), tol=16),
@@ -101,7 +104,7 @@ COMPOSITE = [
 
 # --- reductions -------------------------------------------------------------------------------------------------
 
-def reduction(name: str, *dtypes: Any, args: Any = (number(shape=(2, 3, 4)),), reference: Any = None,
+def reduction(name: str, *dtypes: Any, args: Any = CUBE, reference: Any = None,
               label: str = "", options: dict[str, Any] | None = None, **record: Any) -> list[Op]:
     """``jnp.name`` over all axes, one, and two with ``keepdims``."""
     keywords = options or {}

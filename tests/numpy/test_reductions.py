@@ -26,7 +26,8 @@ def test_derivatives(op, dtype):
     harness.check_vjp(op, dtype)
 
 
-@pytest.mark.parametrize("op, dtype", [pytest.param(op, np.dtype(op.dtypes[-1]), id=op.name) for op in REDUCTIONS])
+@pytest.mark.parametrize("op, dtype", [pytest.param(op, np.dtype(op.dtypes[-1]), id=op.name)
+                                       for op in REDUCTIONS if not op.name.endswith("True]")])
 def test_vmap(op, dtype):
     harness.check_vmap(op, dtype)
 
