@@ -7,9 +7,10 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from jax._api.common import FlatFun, check_callable, flatten_args, flatten_axes
+from jax._api.vmappable import is_spec, vmap_of_types
 from jax._base.source import api_boundary
 from jax._language.avals import typeof
-from jax._transforms.batch import AxisData, batch_flat, match_axis
+from jax._transforms.batch import AxisData, batch_flat, match_axis, vmappables
 from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 
 
@@ -43,7 +44,7 @@ def vmap(fun: Callable[..., Any], in_axes: int | None | Sequence[Any] = 0, out_a
     check_callable(fun, "vmap")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or isinstance(in_axes, (int, tuple))):
+    if not (in_axes is None or isinstance(in_axes, (int, tuple)) or is_spec(in_axes)):
         raise TypeError(f"vmap: in_axes must be an int, None, or a tuple with one entry per positional argument, "
                         f"got {in_axes!r} of type {type(in_axes).__name__}")
     _check_axes_types(in_axes, "in_axes")
@@ -59,7 +60,7 @@ def vmap(fun: Callable[..., Any], in_axes: int | None | Sequence[Any] = 0, out_a
 def _check_axes_types(axes: Any, name: str) -> None:
     leaves = [a for _, a in tree_flatten_with_path(axes)[0]]
     for a in leaves:
-        if not isinstance(a, int) or isinstance(a, bool):
+        if (not isinstance(a, int) or isinstance(a, bool)) and not is_spec(a):
             raise TypeError(f"vmap: {name} must be made of ints and None, got {a!r} of type {type(a).__name__}")
 
 
@@ -68,6 +69,9 @@ def _vmap_call(fun: Any, args: Any, kwargs: Any, in_axes: Any, out_axes: Any, ax
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ValueError(f"vmap: in_axes has {len(in_axes)} entries for {len(args)} positional arguments; it must be "
                          "an int, None, or a tuple with one entry per positional argument")
+    if vmappables:
+        axis = AxisData(axis_name, axis_size, spmd_axis_name)
+        return vmap_of_types(fun, args, kwargs, in_axes, out_axes, axis, _mapped_size)
     leaves, in_tree = flatten_args(args, kwargs)
     if type(in_axes) is int:
         dims = [in_axes] * len(leaves)

@@ -58,6 +58,18 @@ def register_exclusion(path: str) -> None:
     _helpers.clear()
 
 
+def unregister_exclusion(path: str) -> None:
+    """Undo :func:`register_exclusion`; frames in locations of compiled programs stay hidden."""
+    _excluded.remove(_as_prefix(path))
+    _internal.clear()
+    _helpers.clear()
+
+
+def excluded_paths() -> list[str]:
+    """The files and directories that :func:`register_exclusion` was given, and this library's own."""
+    return [p.removesuffix(os.sep) for p in _excluded]
+
+
 def register_inclusion(path: str) -> None:
     """Count code under ``path`` as the user's although an exclusion covers it (tests and examples inside a
     library's own directory)."""

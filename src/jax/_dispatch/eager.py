@@ -28,14 +28,23 @@ def process(prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
             if isinstance(x, Tracer):
                 raise leaked(x)
         return impl(*args, **params)
+    return _call_for(prim, params)(*args)
+
+
+def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
+    """The compiled call of a primitive, whether or not it has an implementation in Python."""
+    return _call_for(prim, params)(*args)
+
+
+def _call_for(prim: Any, params: dict[str, Any]) -> Callable[..., Any]:
     key = (prim, *params.items()) if params else prim
     try:
-        call = _compiled[key]
+        return _compiled[key]
     except KeyError:
         call = _compiled[key] = operation(prim, params)
     except TypeError:  # a third-party parameter that cannot be hashed
         call = operation(prim, params)
-    return call(*args)
+    return call
 
 
 def operation(prim: Any, params: dict[str, Any]) -> Callable[..., Any]:

@@ -57,9 +57,9 @@ def add_tangents(x: Any, y: Any) -> Any:
     return add_any_p.bind(x, y)
 
 
-def instantiate_zeros(x: Any) -> Any:
+def instantiate_zeros(tangent: Any) -> Any:
     """A symbolic zero as an array of zeros; anything else as it is."""
-    return zeros_of(x.aval) if type(x) is Zero else x
+    return zeros_of(tangent.aval) if type(tangent) is Zero else tangent
 
 
 def zeros_of(aval: Any) -> Any:

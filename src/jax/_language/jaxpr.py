@@ -308,9 +308,11 @@ def last_uses(jaxpr: Jaxpr) -> list[list[Var]]:
     return out
 
 
-def jaxpr_as_fun(closed: ClosedJaxpr, *args: Any) -> list[Any]:
-    """Evaluates a closed jaxpr; ``functools.partial(jaxpr_as_fun, closed)`` is its function."""
-    return eval_jaxpr(closed.jaxpr, closed.consts, *args)
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
+    """The function of leaves that a closed jaxpr computes."""
+    def fun(*args: Any) -> list[Any]:
+        return eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
+    return fun
 
 
 def close_over_nothing(jaxpr: Jaxpr) -> ClosedJaxpr:

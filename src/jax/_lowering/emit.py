@@ -17,7 +17,7 @@ from jax._language.staging import trace_to_jaxpr
 from jax._lowering import rules
 from jax._lowering.context import LoweringContext, MlirState, ModuleContext, Scope, TokenSet, no_tokens
 from jax._lowering.hlo.shape import broadcast_elementwise, transpose
-from jax._lowering.types import constant_array, constant_op, elements_attr, full, ir_constant, ir_type
+from jax._lowering.types import constant_array, constant_makers, constant_op, elements_attr, full, ir_constant, ir_type
 
 _render = source.render_names
 _REAL_SCALARS = (int, float, bool)
@@ -66,6 +66,9 @@ def constant_value(ctx: LoweringContext, value: Any, aval: Any) -> Any:
         return found
     if isinstance(value, _jaxlib.ir.Value):
         return value
+    make = constant_makers.get(type(value))
+    if make is not None:
+        return make(value, aval)
     return constant_op(elements_attr(constant_array(value, aval)))
 
 

@@ -197,8 +197,15 @@ def constant_array(value: Any, aval: Any = None) -> np.ndarray[Any, Any]:
     return array if array.dtype == wanted or array.dtype == dtypes.float0 else array.astype(wanted)
 
 
+# (value, aval) -> MLIR value, for constants of types that libraries define.
+constant_makers: dict[type, Callable[[Any, Any], Any]] = {}
+
+
 def ir_constant(value: Any, aval: Any = None) -> Any:
     """A constant of the program. Its type is ``aval`` or that of ``value``; a scalar fills the shape of ``aval``."""
+    make = constant_makers.get(type(value))
+    if make is not None:
+        return make(value, typeof(value) if aval is None else aval)
     array = constant_array(value, aval)
     shape = array.shape if aval is None else physical_aval(aval).shape
     if not array.shape:

@@ -207,6 +207,11 @@ def backends_are_initialized() -> bool:
     return _clients is not None
 
 
+def started_clients() -> dict[str, Any]:
+    """The clients made so far, by platform."""
+    return dict(_clients or {})
+
+
 def default_backend() -> str:
     """Name of the default platform: ``"cpu"``, ``"gpu"`` or ``"tpu"``."""
     return get_backend().platform

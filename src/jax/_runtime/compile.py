@@ -142,10 +142,7 @@ def compile_module(module: Any, devices: Sequence[Any], *, num_replicas: int = 1
     client = devices[0].client
     begin = time.perf_counter()
     try:
-        if host_callbacks:
-            loaded = client.compile_and_load(module, xla.DeviceList(tuple(devices)), options, list(host_callbacks))
-        else:
-            loaded = client.compile_and_load(module, xla.DeviceList(tuple(devices)), options)
+        loaded = backend_compile_and_load(client, module, xla.DeviceList(tuple(devices)), options, list(host_callbacks))
     except xla.JaxRuntimeError as e:
         better = _explain(e, compiler_options, name)
         if better is None:
@@ -157,6 +154,14 @@ def compile_module(module: Any, devices: Sequence[Any], *, num_replicas: int = 1
     if store is not None:
         store.store(module, devices, options, loaded, seconds)
     return loaded
+
+
+def backend_compile_and_load(backend: Any, module: Any, executable_devices: Any, options: Any,
+                             host_callbacks: list[Any]) -> Any:
+    """Asks a client to compile a module. Every compilation goes through this name, which libraries may replace."""
+    if host_callbacks:
+        return backend.compile_and_load(module, executable_devices, options, host_callbacks)
+    return backend.compile_and_load(module, executable_devices, options)
 
 
 def _explain(error: Exception, given: Mapping[str, Any] | None, name: str) -> Exception | None:

@@ -1,1 +1,5 @@
-"""Names that jaxlib's compiled code imports by this path. Views only: nothing is defined here."""
+"""Private names of the reference implementation that libraries, or jaxlib's compiled code, use all the same.
+
+Views only: every name is a public or private object of this library, found here under another path. New programs should
+not import from this package.
+"""

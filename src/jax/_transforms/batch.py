@@ -333,3 +333,25 @@ class Vmappable:
 
 
 vmappables: dict[type, Vmappable] = {}
+
+
+def to_elt(trace: BatchTrace, get_idx: Callable[[], Any], x: Any, spec: Any) -> Any:
+    """One example's view of ``x`` along ``spec``: an axis of an array, or what the registered type of ``x`` takes."""
+    kind = vmappables.get(type(x))
+    if kind is not None and not (spec is None or isinstance(spec, int)):
+        return kind.to_elt(lambda part, part_spec: to_elt(trace, get_idx, part, part_spec), get_idx, x, spec)
+    if spec is None:
+        return x
+    ndim = typeof(x).ndim
+    return trace.wrap(x, spec % ndim)
+
+
+def from_elt(trace: BatchTrace, axis_size: Any, x: Any, spec: Any) -> Any:
+    """The values of all examples from one example's view, along ``spec``; the inverse of :func:`to_elt`."""
+    kind = vmappables.get(type(x))
+    if kind is not None and not (spec is None or isinstance(spec, int)):
+        return kind.from_elt(lambda size, part, part_spec: from_elt(trace, size, part, part_spec), axis_size, x, spec)
+    (value,), (dim,), _ = trace.split([x])
+    if spec is None:
+        return match_axis(axis_size, dim, None, value)
+    return match_axis(axis_size, dim, spec % (typeof(value).ndim + (dim is None)), value)

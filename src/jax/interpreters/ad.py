@@ -25,7 +25,8 @@ from jax._language.zeros import is_undefined_primal as is_undefined_primal
 from jax._transforms import transpose as _transpose
 from jax._transforms.jvp import JVPTrace as JVPTrace
 from jax._transforms.jvp import JVPTracer as JVPTracer
-from jax._transforms.jvp import jvp_jaxpr as jvp_jaxpr
+from jax._transforms.jvp import jvp_flat as _jvp_flat
+from jax._transforms.jvp import jvp_jaxpr as _jvp_jaxpr
 from jax._transforms.linearize import LinearizeTrace as LinearizeTrace
 from jax._transforms.transpose import backward_pass as _backward_pass
 
@@ -33,12 +34,45 @@ Rule = Callable[..., Any]
 add_jaxvals = add_tangents
 
 
+def jvp(fun: Any, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False,
+        instantiate: bool | Sequence[bool] = True, transform_stack: Any = True) -> Any:
+    """Runs a flat function (wrapped or plain) with tangents, which may be :class:`Zero`.
+
+    Args:
+      fun: leaves to a list of leaves, or with ``has_aux`` to a pair of it and something else.
+      primals, tangents: one of each per argument.
+      instantiate: which tangents of outputs are arrays although they are zero.
+      transform_stack: accepted for compatibility.
+
+    Returns:
+      ``(outs, out_tangents)`` or ``(outs, out_tangents, aux)``.
+    """
+    call, kept = getattr(fun, "call_wrapped", fun), []
+
+    def run(*args: Any) -> Any:
+        out = call(*args)
+        if has_aux:
+            out, aux = out
+            kept.append(aux)
+        return out
+
+    outs, out_tangents = _jvp_flat(run, primals, tangents)
+    force = [instantiate] * len(outs) if isinstance(instantiate, bool) else instantiate
+    out_tangents = [instantiate_zeros(t) if f else t for t, f in zip(out_tangents, force, strict=True)]
+    return (outs, out_tangents, kept[0]) if has_aux else (outs, out_tangents)
+
+
+def jvp_jaxpr(jaxpr: Any, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool]) -> Any:
+    """The jaxpr from arguments and nonzero tangents to outputs and nonzero tangents, and which of these are nonzero."""
+    return _jvp_jaxpr(jaxpr, nonzeros, instantiate)
+
+
 def backward_pass(jaxpr: Any, transform_stack: Any, consts: Sequence[Any], primals_in: Sequence[Any],
-                  cotangents_in: Sequence[Any], return_logs: bool = False) -> list[Any]:
+                  cts_in: Sequence[Any], return_logs: bool = False) -> list[Any]:
     """Cotangents of the arguments given as :class:`UndefinedPrimal`, for cotangents of a linear jaxpr's outputs."""
     if return_logs:
         raise NotImplementedError("backward_pass: return_logs is not supported; leave it out")
-    return _backward_pass(jaxpr, consts, primals_in, cotangents_in)
+    return _backward_pass(jaxpr, consts, primals_in, cts_in)
 
 
 def closed_backward_pass(jaxpr: Any, transform_stack: Any, primals_in: Sequence[Any], cotangents_in: Sequence[Any],
@@ -193,7 +227,7 @@ __all__ = [
     "JVPTrace", "JVPTracer", "LinearizeTrace", "SymbolicZero", "UndefinedPrimal", "Zero", "add_jaxvals",
     "add_jaxvals_p", "add_tangents", "backward_pass", "bilinear_transpose", "closed_backward_pass", "custom_lin_p",
     "defbilinear", "defjvp", "defjvp2", "defjvp_zero", "deflinear", "deflinear2", "get_primitive_transpose",
-    "instantiate_zeros", "is_undefined_primal", "jvp_jaxpr", "linear_jvp", "linear_transpose", "linear_transpose2",
+    "instantiate_zeros", "is_undefined_primal", "jvp", "jvp_jaxpr", "linear_jvp", "linear_transpose", "linear_transpose2",
     "primitive_jvps", "primitive_linearizations", "primitive_transposes", "recast_to_float0", "replace_float0s",
     "standard_jvp", "standard_jvp2", "zero_jvp", "zeros_like_aval", "zeros_like_jaxval",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jax._base._jaxlib import Array as Array
 from jax._ground.structural import broadcast_to_axis, move_axis
 from jax._language.avals import typeof
 from jax._language.rules import fancy_primitive_batchers as fancy_primitive_batchers
@@ -14,7 +15,7 @@ from jax._transforms import batch as _batch
 from jax._transforms.batch import AxisData as AxisData
 from jax._transforms.batch import BatchTrace as BatchTrace
 from jax._transforms.batch import BatchTracer as BatchTracer
-from jax._transforms.batch import Vmappable, vmappables
+from jax._transforms.batch import Vmappable, from_elt, to_elt, vmappables
 from jax._transforms.batch import batch_jaxpr_axes as _batch_jaxpr_axes
 from jax._transforms.batch import broadcast_batcher as broadcast_batcher
 from jax._transforms.batch import defbroadcasting as defbroadcasting
@@ -81,6 +82,13 @@ def batch_jaxpr(closed_jaxpr: Any, axis_size: int, in_batched: Sequence[bool], i
                 axis_name: Any = None, spmd_axis_name: Any = None, main_type: Any = None) -> Any:
     """The jaxpr with an axis mapped at position 0 of the marked inputs, and which outputs carry it."""
     return _batch.batch_jaxpr(closed_jaxpr, AxisData(axis_name, axis_size, spmd_axis_name), in_batched, instantiate)
+
+
+def batch_jaxpr2(closed_jaxpr: Any, axis_size: int, in_axes: Sequence[Any], axis_name: Any = None,
+                 spmd_axis_name: Any = None, main_type: Any = None) -> tuple[Any, tuple[Any, ...]]:
+    """The jaxpr with an axis mapped at any position of the inputs, and where it is in each output (0 or ``None``)."""
+    new, batched = _batch_jaxpr_axes(closed_jaxpr, AxisData(axis_name, axis_size, spmd_axis_name), in_axes, False)
+    return new, tuple(0 if b else None for b in batched)
 
 
 def register_vmappable(data_type: type, spec_type: type, axis_size_type: type, to_elt: Rule, from_elt: Rule,

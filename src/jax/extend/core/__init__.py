@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import itertools
+import weakref
 from collections.abc import Callable
 from typing import Any
 
+from jax._base._jaxlib import xla as _xla
 from jax._language.avals import AbstractToken as AbstractToken
 from jax._language.avals import AbstractValue as AbstractValue
 from jax._language.avals import ShapedArray as ShapedArray
@@ -26,24 +27,31 @@ from jax._language.jaxpr import jaxprs_in_params as jaxprs_in_params
 from jax._language.jaxpr import new_jaxpr_eqn as new_jaxpr_eqn
 from jax._language.jaxpr import subjaxprs as subjaxprs
 from jax._language.primitive import Primitive as Primitive
-from jax._language.trace import concrete_or_error as concrete_or_error
+from jax._language.trace import concrete_or_error as _concrete_or_error
 from jax._language.trace import current_trace
 from jax._language.trace import entering as set_current_trace
 from jax._language.trace import TraceTag as TraceTag
 from jax._language.trace import take_current_trace as take_current_trace
 from jax._language.typecheck import JaxprTypeError as JaxprTypeError
 from jax._language.typecheck import check_jaxpr as check_jaxpr
+from jax._transforms.batch import BatchTrace
 from jax._transforms.batch import mapped_aval as mapped_aval
-from jax._transforms.batch import unmapped_aval as unmapped_aval
-from jax.dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
+from jax._transforms.batch import unmapped_aval as _unmapped_aval
+from jax.dtypes import tangent_dtype as _tangent_dtype
 from jax.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 
 array_types = frozenset(aval_makers)
+Token = _xla.Token
+
+
+_calls = ("create_call_primitive", "eval_jaxpr_transpose", "register_call_primitive_rules")
 
 
 def __getattr__(name: str) -> Any:
     if name == "primitives":
         return importlib.import_module("jax.extend.core.primitives")
+    if name in _calls:
+        return getattr(importlib.import_module("jax._api.call_primitives"), name)
     raise AttributeError(f"module 'jax.extend.core' has no attribute {name!r}")
 
 
@@ -54,6 +62,21 @@ def valid_jaxtype(x: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
+    """``force(val)`` where the value is known while tracing; otherwise an error that names ``context``."""
+    return _concrete_or_error(force, val, context)
+
+
+def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
+    """The dtype of tangents of arrays of a dtype: itself, or ``float0``."""
+    return _tangent_dtype(primal_dtype)
+
+
+def unmapped_aval(size: int, axis: int | None, aval: Any, explicit_mesh_axis: Any = None) -> Any:
+    """``aval`` with an axis of ``size`` inserted; the inverse of :func:`mapped_aval`."""
+    return _unmapped_aval(size, axis, aval)
 
 
 def gensym() -> Callable[[Any], Var]:
@@ -67,18 +90,22 @@ def find_top_trace(_: Any) -> Any:
 
 
 class _OpaqueTraceState:
-    """Stands for the traces under way; equal to itself while they are the same."""
+    """Stands for the traces under way, which it does not keep alive; equal to another made while they are the same."""
 
-    __slots__ = ("_key",)
+    __slots__ = ("_trace", "_axes")
 
     def __init__(self) -> None:
-        self._key = (id(current_trace.get()), axis_env.get())
+        self._trace = weakref.ref(current_trace.get())
+        self._axes = axis_env.get()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _OpaqueTraceState) and self._key == other._key
+        if not isinstance(other, _OpaqueTraceState):
+            return False
+        trace = self._trace()
+        return trace is not None and trace is other._trace() and self._axes == other._axes
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return hash(self._axes)
 
 
 def get_opaque_trace_state(convention: str = "flax") -> Any:
@@ -102,15 +129,19 @@ def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
-    """Whether a named axis is bound."""
-    return bool(axis_env.get())
+    """Whether a ``vmap`` is under way."""
+    trace = current_trace.get()
+    while trace is not None:
+        if isinstance(trace, BatchTrace):
+            return True
+        trace = trace.parent
+    return False
 
 
-_fresh = itertools.count()
 __all__ = [
     "AbstractToken", "AbstractValue", "ClosedJaxpr", "DebugInfo", "DropVar", "Effect",
-    "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "Primitive", "ShapedArray", "TraceTag",
-    "Var", "array_types", "check_jaxpr", "concrete_or_error", "find_top_trace", "gensym", "get_opaque_trace_state",
+    "InconclusiveDimensionOperation", "Jaxpr", "JaxprEqn", "JaxprTypeError", "Literal", "Primitive", "ShapedArray", "Token",
+    "TraceTag", "Var", "array_types", "check_jaxpr", "concrete_or_error", "find_top_trace", "gensym", "get_opaque_trace_state",
     "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "new_jaxpr_eqn", "no_effects",
     "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype", "set_current_trace", "subjaxprs",
     "take_current_trace", "unmapped_aval", "unsafe_am_i_under_a_jit_DO_NOT_USE",
