@@ -96,6 +96,7 @@ _lazy_attributes = {
     "jacobian": "jax._jacobian",
     "jacrev": "jax._jacobian",
     "P": "jax.sharding",
+    "pmap": "jax._api.pmap",
     "pure_callback": "jax._callbacks.pure",
 }
 _lazy_modules = frozenset({
