@@ -250,11 +250,18 @@ def test_ensure_compile_time_eval():
         return x * n
     assert float(jax.jit(f)(2.0)) == 6.0
 
-    def g(x):
+    def g(x):  # what depends on the argument is traced as ever
         with jax.ensure_compile_time_eval():
             return x + 1
+    assert float(jax.jit(g)(1.0)) == 2.0
+    assert float(jax.grad(g)(1.0)) == 1.0
     with pytest.raises(jax.errors.UnexpectedTracerError, match="evaluated at once"):
-        jax.jit(g)(1.0)
+        jax.jit(lambda x: _in_eval_context(x))(1.0)
+
+
+def _in_eval_context(x):
+    with jax.core.eval_context():
+        return x + 1
 
 
 def test_named_call_and_scope_reach_the_program():

@@ -14,7 +14,7 @@ from jax._base.source import api_boundary, extend_names
 from jax._language.axes import extend_axis_env
 from jax._language.jaxpr import ClosedJaxpr
 from jax._language.staging import trace_to_jaxpr
-from jax._language.trace import bottom, entering
+from jax._language.trace import CompileTimeTrace, bottom, current_trace, entering
 from jax.tree_util import tree_flatten, tree_unflatten
 
 
@@ -89,10 +89,23 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def ensure_compile_time_eval() -> Iterator[None]:
     """Operations on known values inside are computed at once, also while a function is being traced.
 
-    Their results are constants of the traced program. Operations on traced values inside raise
-    ``jax.errors.UnexpectedTracerError``: only values that do not depend on the arguments can be computed early.
+    Their results are constants of the traced program, on which Python control flow may depend. Operations on traced
+    values inside are traced as usual.
+
+    >>> import jax, jax.numpy as jnp
+    >>> @jax.jit
+    ... def f(x):
+    ...     with jax.ensure_compile_time_eval():
+    ...         table = jnp.arange(3) * 2
+    ...         size = int(table.sum())
+    ...     return x + size
+    >>> int(f(1))
+    7
     """
-    with entering(bottom):
+    trace = current_trace.get()
+    if trace is not bottom and not isinstance(trace, CompileTimeTrace):
+        trace = CompileTimeTrace(trace)
+    with entering(trace):
         yield
 
 

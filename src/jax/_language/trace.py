@@ -105,6 +105,31 @@ class EagerTrace(Trace):
         return fun(*args)
 
 
+class CompileTimeTrace(Trace):
+    """Evaluates what is known at once; operations on traced values go to the trace that it stands in front of."""
+
+    __slots__ = ("parent",)
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent = parent
+        self.staged = False
+
+    def _target(self, args: Any) -> Any:
+        return self.parent if any(isinstance(x, Tracer) for x in args) else bottom
+
+    def process(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        return run_in(self._target(args), prim.bind, *args, **params)
+
+    def custom_jvp(self, prim: Any, fun: Any, jvp: Any, args: Any, params: dict[str, Any]) -> Any:
+        return run_in(self._target(args), prim.bind, fun, jvp, *args, **params)
+
+    def custom_vjp(self, prim: Any, fun: Any, fwd: Any, bwd: Any, args: Any, params: dict[str, Any]) -> Any:
+        return run_in(self._target(args), prim.bind, fun, fwd, bwd, *args, **params)
+
+    def stage_value(self, val: Any) -> Any:
+        return self._target([val]).stage_value(val)
+
+
 def _current_is_staged() -> bool:
     try:
         return bool(current_trace.get().staged)
@@ -330,7 +355,7 @@ def leaked(tracer: Tracer) -> Exception:
     if not tracer._trace.is_finished():
         return errors.UnexpectedTracerError(
             f"a traced value of type {tracer.aval.str_short()} was used where operations are evaluated at once "
-            f"(jax.ensure_compile_time_eval, another thread, or a callback), but it has no value yet. {where}\n"
+            f"(another thread, a callback, jax.core.eval_context), but it has no value yet. {where}\n"
             "Use only values there that do not depend on the arguments of the traced function.")
     return errors.UnexpectedTracerError(
         f"a traced value of type {tracer.aval.str_short()} was used after the transformation that made it had "
