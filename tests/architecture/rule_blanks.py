@@ -3,8 +3,11 @@
 BLANKS: dict[str, dict[str, str]] = {
     "abstract": {},
     "lowering": {},
-    "jvp": {},
+    "jvp": {
+        "takes no operands": "platform_index",
+    },
     "transpose": {
+        "takes no operands": "platform_index",
         "not linear; its tangent is a product of the operands' tangents and known factors":
             "abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e beta_density cbrt clamp cos cosh digamma "
             "erf erf_inv erfc exp exp2 expm1 gamma_density igamma igamma_grad_a igammac integer_pow lgamma log log1p "
@@ -15,5 +18,7 @@ BLANKS: dict[str, dict[str, str]] = {
             "and bitcast_convert_type ceil clz eq eq_to floor ge gt iota is_finite le le_to lt lt_to mulhi ne not or "
             "population_count round shift_left shift_right_arithmetic shift_right_logical xor",
     },
-    "batching": {},
+    "batching": {
+        "takes no operands": "platform_index",
+    },
 }

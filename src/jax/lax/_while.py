@@ -323,5 +323,3 @@ def _counted_to(body_fun: Callable[..., Any]) -> Callable[..., Any]:
 
 def _below(carry: Any) -> Any:
     return lt(carry[0], carry[1])
-
-
