@@ -1,0 +1,61 @@
+"""``jax.scipy.special``: special functions, element by element. An index; one line for each name.
+
+Integers are converted to the default float. Real functions raise ``TypeError`` for complex numbers.
+"""
+
+from jax.scipy.special._bessel import bessel_jn as bessel_jn
+from jax.scipy.special._bessel import i0 as i0
+from jax.scipy.special._bessel import i0e as i0e
+from jax.scipy.special._bessel import i1 as i1
+from jax.scipy.special._bessel import i1e as i1e
+from jax.scipy.special._elementary import boxcox as boxcox
+from jax.scipy.special._elementary import boxcox1p as boxcox1p
+from jax.scipy.special._elementary import entr as entr
+from jax.scipy.special._elementary import expit as expit
+from jax.scipy.special._elementary import kl_div as kl_div
+from jax.scipy.special._elementary import log_softmax as log_softmax
+from jax.scipy.special._elementary import logit as logit
+from jax.scipy.special._elementary import logsumexp as logsumexp
+from jax.scipy.special._elementary import rel_entr as rel_entr
+from jax.scipy.special._elementary import softmax as softmax
+from jax.scipy.special._elementary import xlog1py as xlog1py
+from jax.scipy.special._elementary import xlogy as xlogy
+from jax.scipy.special._error import dawsn as dawsn
+from jax.scipy.special._error import erf as erf
+from jax.scipy.special._error import erfc as erfc
+from jax.scipy.special._error import erfcx as erfcx
+from jax.scipy.special._error import erfinv as erfinv
+from jax.scipy.special._error import log_ndtr as log_ndtr
+from jax.scipy.special._error import ndtr as ndtr
+from jax.scipy.special._error import ndtri as ndtri
+from jax.scipy.special._error import owens_t as owens_t
+from jax.scipy.special._error import wofz as wofz
+from jax.scipy.special._gamma import bernoulli as bernoulli
+from jax.scipy.special._gamma import beta as beta
+from jax.scipy.special._gamma import betainc as betainc
+from jax.scipy.special._gamma import betaln as betaln
+from jax.scipy.special._gamma import comb as comb
+from jax.scipy.special._gamma import digamma as digamma
+from jax.scipy.special._gamma import factorial as factorial
+from jax.scipy.special._gamma import gamma as gamma
+from jax.scipy.special._gamma import gammainc as gammainc
+from jax.scipy.special._gamma import gammaincc as gammaincc
+from jax.scipy.special._gamma import gammaln as gammaln
+from jax.scipy.special._gamma import gammasgn as gammasgn
+from jax.scipy.special._gamma import loggamma as loggamma
+from jax.scipy.special._gamma import multigammaln as multigammaln
+from jax.scipy.special._gamma import poch as poch
+from jax.scipy.special._gamma import polygamma as polygamma
+from jax.scipy.special._gamma import zeta as zeta
+from jax.scipy.special._hypergeometric import hyp1f1 as hyp1f1
+from jax.scipy.special._hypergeometric import hyp2f1 as hyp2f1
+from jax.scipy.special._integrals import exp1 as exp1
+from jax.scipy.special._integrals import expi as expi
+from jax.scipy.special._integrals import expn as expn
+from jax.scipy.special._integrals import fresnel as fresnel
+from jax.scipy.special._integrals import sici as sici
+from jax.scipy.special._integrals import spence as spence
+from jax.scipy.special._legendre import lpmn as lpmn
+from jax.scipy.special._legendre import lpmn_values as lpmn_values
+from jax.scipy.special._legendre import sph_harm as sph_harm
+from jax.scipy.special._legendre import sph_harm_y as sph_harm_y
