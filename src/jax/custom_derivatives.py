@@ -174,7 +174,9 @@ class _JvpRule:
             raise TypeError(f"the custom_jvp rule of {self.name} must return a pair (output, output_tangent), got "
                             f"{type(pair).__name__}")
         outs, out_tree = tree_flatten(pair[0])
-        out_tangents, t_tree = tree_flatten(pair[1], is_leaf=lambda x: x is None or type(x) in (SymbolicZero, Zero))
+        out_tangents, t_tree = tree_flatten(pair[1], is_leaf=_is_zero)
+        if t_tree != out_tree:  # None may stand for a zero, unless it is part of the structure
+            out_tangents, t_tree = tree_flatten(pair[1], is_leaf=lambda x: x is None or _is_zero(x))
         if t_tree != out_tree:
             raise TypeError(f"the custom_jvp rule of {self.name} returned an output of the structure {out_tree} with a "
                             f"tangent of the structure {t_tree}; they must be equal")
@@ -194,6 +196,10 @@ class _JvpRule:
             raise TypeError(f"the custom_jvp rule of {self.name} returned an output of type {typeof(out).str_short()} with "
                             f"a tangent of type {got.str_short()}; the tangent must be of type {want.str_short()}")
         return convert(tangent, want.dtype) if got.dtype != want.dtype else tangent
+
+
+def _is_zero(x: Any) -> bool:
+    return type(x) in (SymbolicZero, Zero)
 
 
 class CustomVJPPrimal:
