@@ -101,7 +101,10 @@ def stage(api: str, fun: Callable[..., Any], in_tree: Any, avals: tuple[Any, ...
     """
     if type(fun) is not FunctionType:
         return _trace(api, fun if adapt is None else adapt(fun), fun, in_tree, avals)
-    memory = _memory(fun, api, adapt, in_tree, avals, axis_env.get())
+    try:
+        memory = _memory(fun, api, adapt, in_tree, avals, axis_env.get())
+    except TypeError:  # a structure whose metadata cannot be hashed
+        memory = []
     seen = _free_values(fun)
     for known, staged in memory:
         if len(known) == len(seen) and all(a is b for a, b in zip(known, seen, strict=True)):

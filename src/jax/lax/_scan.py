@@ -379,6 +379,11 @@ def _put(x: Any, block: Any, start: Any) -> Any:
     return hlo.dynamic_update_slice(x, block, [start, *[_i32(0)] * (len(x.type.shape) - 1)])
 
 
+def scan_bind(*args: Any, **params: Any) -> list[Any]:
+    """Applies the primitive of :func:`scan` to operands and parameters as its equations have them."""
+    return scan_p.bind(*args, **params)
+
+
 scan_p.def_effectful_abstract_eval(_abstract)
 scan_p.def_impl(eager_calls(scan_p, "jaxpr"))
 register_lowering(scan_p, _lower, cacheable=False)
