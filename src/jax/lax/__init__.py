@@ -99,7 +99,7 @@ from jax.lax._rng import (
 from jax.lax._rounding import (
     RoundingMethod, ceil, ceil_p, floor, floor_p, is_finite, is_finite_p, nextafter, nextafter_p, round, round_p,
 )
-from jax.lax._scan import map, scan
+from jax.lax._scan import map, scan, scan_bind
 from jax.lax._scan_transforms import scan_p
 from jax.lax._scatter import (
     ScatterDimensionNumbers, scatter, scatter_add, scatter_add_p, scatter_apply, scatter_max, scatter_max_p,
