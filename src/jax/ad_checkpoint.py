@@ -224,10 +224,11 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
     @functools.wraps(fun)
     @api_boundary
     def rematerialized(*args: Any, **kwargs: Any) -> Any:
-        static, dyn_args, dyn_kwargs = split_static(options, args, kwargs, fun)
+        static, dyn_args, dyn_kwargs = split_static(options, args, kwargs, fun, hashable=False)
         leaves, in_tree = flatten_args(dyn_args, dyn_kwargs)
         avals = tuple(check_leaf_types(leaves, in_tree, "argument ", "checkpoint"))
-        closed, consts, out_tree = _trace(fun, in_tree, avals, static, axis_env.get())
+        trace = _trace if _is_hashable(static) else _trace_anew
+        closed, consts, out_tree = trace(fun, in_tree, avals, static, axis_env.get())
         outs = remat_p.bind(*consts, *leaves, jaxpr=closed, prevent_cse=fence, differentiated=False, policy=policy)
         return tree_unflatten(out_tree, outs)
     return rematerialized
@@ -236,8 +237,15 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
 remat = checkpoint
 
 
-@weak_cache
-def _trace(fun: Any, in_tree: Any, avals: Any, static: Static, env: Any) -> tuple[ClosedJaxpr, list[Any], Any]:
+def _is_hashable(static: Static) -> bool:
+    try:
+        hash(static)
+    except TypeError:
+        return False
+    return True
+
+
+def _trace_anew(fun: Any, in_tree: Any, avals: Any, static: Static, env: Any) -> tuple[ClosedJaxpr, list[Any], Any]:
     def merged(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = merge_static(static, args, kwargs)  # type: ignore[assignment]
         return fun(*args, **kwargs)
@@ -245,6 +253,9 @@ def _trace(fun: Any, in_tree: Any, avals: Any, static: Static, env: Any) -> tupl
     jaxpr, consts = trace_to_jaxpr(flat, avals, debug_info(fun, in_tree, "checkpoint"))
     jaxpr, kept, tracers = hoist_tracers(jaxpr, consts)
     return ClosedJaxpr(jaxpr, kept), tracers, flat.out_tree
+
+
+_trace = weak_cache(_trace_anew)
 
 
 remat_p = Primitive("checkpoint", multiple_results=True)

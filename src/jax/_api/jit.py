@@ -319,7 +319,8 @@ class Static(NamedTuple):
     num_args: int
 
 
-def split_static(options: Options, args: Any, kwargs: Any, fun: Any) -> tuple[Static, Any, Any]:
+def split_static(options: Options, args: Any, kwargs: Any, fun: Any, hashable: bool = True) -> tuple[Static, Any, Any]:
+    """The static arguments, which must be ``hashable`` unless nothing is remembered by them, and the others."""
     if not options.static_argnums and not options.static_argnames:
         return Static((), (), (), len(args)), args, kwargs
     n = len(args)
@@ -327,8 +328,9 @@ def split_static(options: Options, args: Any, kwargs: Any, fun: Any) -> tuple[St
     static_args = tuple((i, args[i]) for i in sorted(nums))
     static_kwargs = tuple(sorted((k, v) for k, v in kwargs.items() if k in options.static_argnames))
     values = [v for _, v in static_args] + [v for _, v in static_kwargs]
-    for where, v in (*static_args, *static_kwargs):
-        _check_static(where, v, fun)
+    if hashable:
+        for where, v in (*static_args, *static_kwargs):
+            _check_static(where, v, fun)
     dyn_args = tuple(x for i, x in enumerate(args) if i not in nums) if nums else args
     dyn_kwargs = {k: v for k, v in kwargs.items() if k not in options.static_argnames}
     return Static(static_args, static_kwargs, tuple(map(type, values)), n), dyn_args, dyn_kwargs

@@ -78,7 +78,9 @@ def _vmap_call(fun: Any, args: Any, kwargs: Any, in_axes: Any, out_axes: Any, ax
     else:
         spread = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
         dims = flatten_axes("vmap: in_axes", in_tree, (spread, dict.fromkeys(kwargs, 0)), tupled_args=True)
-    dims = [_normalize(d, typeof(x), i, in_tree) for i, (d, x) in enumerate(zip(dims, leaves, strict=True))]
+    # What is not mapped may be anything: a function, a string.
+    dims = [None if d is None else _normalize(d, typeof(x), i, in_tree)
+            for i, (d, x) in enumerate(zip(dims, leaves, strict=True))]
     size = _mapped_size(leaves, dims, axis_size, fun, in_tree)
     flat = FlatFun(fun, in_tree)
     axis = AxisData(axis_name, size, spmd_axis_name)
@@ -119,9 +121,7 @@ def _arg_path(in_tree: Any, i: int) -> str:
     return kind + keystr(path[1:])
 
 
-def _normalize(d: Any, aval: Any, i: int, in_tree: Any) -> Any:
-    if d is None:
-        return None
+def _normalize(d: int, aval: Any, i: int, in_tree: Any) -> int:
     ndim = len(aval.shape)
     if not -ndim <= d < ndim:
         what = _arg_path(in_tree, i)
