@@ -52,6 +52,8 @@ def array_repr(arr: Any, max_line_width: int | None = None, precision: int | Non
                suppress_small: bool | None = None) -> str:
     """The text that ``repr`` gives, with a say about its form; see :func:`numpy.array_repr`."""
     check_arraylike("array_repr", arr)
+    if max_line_width is None and precision is None and suppress_small is None:
+        return repr(asarray(arr))
     text = np.array_repr(np.asarray(arr), max_line_width, precision, suppress_small)
     return "Array" + text.removeprefix("array")
 
