@@ -202,10 +202,6 @@ def _reshape(self: Any, *args: Any, order: str = "C", copy: bool | None = None, 
 _reshape_function = _later("", "reshape")
 
 
-def _item(self: Any, *args: Any) -> Any:
-    raise NotImplementedError(f"item of {type(self).__name__}")
-
-
 def _method(name: str, function: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """``x.name(...)`` for the function ``jnp.name(x, ...)``."""
     target = function or _later("", name)
