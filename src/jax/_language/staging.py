@@ -100,7 +100,7 @@ class StagingTrace(Trace):
         if (t is np.ndarray and x.shape == ()) or isinstance(x, np.generic):
             aval = typeof(x)
             if isinstance(aval.dtype, np.dtype):
-                return Literal(np.asarray(x, aval.dtype), aval)
+                return Literal(_as_constant(np.asarray(x)), aval)
         return self.lift(x).variable
 
     def lift(self, x: Any) -> StagedTracer:
@@ -166,9 +166,21 @@ class StagingTrace(Trace):
 
 
 def _as_constant(value: Any) -> Any:
+    """A closed-over value; NumPy ones get the dtype they have here, and 64-bit integers must fit it.
+
+    Raises:
+      OverflowError: an integer does not fit while 64-bit types are off.
+    """
     if type(value) is np.ndarray or isinstance(value, np.generic):
         dtype: Any = dtypes.canonicalize_dtype(value.dtype)
-        return value if value.dtype == dtype else np.asarray(value, dtype)
+        if value.dtype == dtype:
+            return value
+        if value.dtype.kind in "iu" and value.size:
+            info = np.iinfo(dtype)
+            for extreme in (value.min(), value.max()):
+                if not info.min <= extreme <= info.max:
+                    raise OverflowError(dtypes.overflow_message(int(extreme), dtype, "", "a closed-over NumPy value"))
+        return np.asarray(value, dtype)
     return value
 
 
