@@ -12,9 +12,10 @@ from typing import Any, Protocol, runtime_checkable
 from jax._base._jaxlib import mlir_io, xla
 from jax._base.source import api_boundary
 from jax._dispatch import program
-from jax._language.avals import ShapedArray, typeof
+from jax._language.avals import ShapedArray, register_aval, typeof
 from jax._language.jaxpr import ClosedJaxpr
-from jax._runtime import backend
+from jax._lowering.types import constant_makers
+from jax._runtime import backend, transfer
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
 
@@ -156,6 +157,16 @@ class ShapeDtypeStruct:
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+
+def _has_no_value(x: Any, *args: Any) -> Any:
+    raise TypeError(f"{x!r} has a type and no value; it stands for an array in jax.eval_shape, jax.make_jaxpr and lower, and "
+                    "cannot be computed with")
+
+
+register_aval(ShapeDtypeStruct, lambda x: ShapedArray(x.shape, x.dtype, x.weak_type))
+transfer.put_handlers[ShapeDtypeStruct] = _has_no_value
+constant_makers[ShapeDtypeStruct] = _has_no_value
 
 
 class Traced:

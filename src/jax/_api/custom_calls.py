@@ -18,6 +18,7 @@ from jax._language.zeros import Zero, is_undefined_primal
 from jax._lowering.rules import register_lowering
 from jax._lowering.subprograms import call_jaxpr
 from jax._transforms.batch import AxisData, _batch_flat, match_axis
+from jax.dtypes import float0
 
 FlatFunction = Callable[..., list[Any]]
 
@@ -114,7 +115,8 @@ class CustomVJPCall(CustomCall):
         out_tangents = custom_vjp_tangent_p.bind(
             *res, *map(instantiate_zeros, tangents), num_res=len(res), bwd=bwd, out_avals=out_avals,
             name=params["name"], symbolic_zeros=params["symbolic_zeros"])
-        return outs, out_tangents
+        # Integers and the like have no derivatives: what is computed from them must not be differentiated.
+        return outs, [Zero(a) if a.dtype == float0 else t for a, t in zip(out_avals, out_tangents, strict=True)]
 
     def batch(self, trace: Any, fun: FlatFunction, fwd: Any, bwd: Any, vals: Any, dims: Any,
               params: dict[str, Any]) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 from jax._base._jaxlib import Array as Array
@@ -15,7 +15,7 @@ from jax._transforms import batch as _batch
 from jax._transforms.batch import AxisData as AxisData
 from jax._transforms.batch import BatchTrace as BatchTrace
 from jax._transforms.batch import BatchTracer as BatchTracer
-from jax._transforms.batch import Vmappable, from_elt, to_elt, vmappables
+from jax._transforms.batch import Vmappable, vmappables
 from jax._transforms.batch import batch_jaxpr_axes as _batch_jaxpr_axes
 from jax._transforms.batch import broadcast_batcher as broadcast_batcher
 from jax._transforms.batch import defbroadcasting as defbroadcasting
@@ -23,9 +23,40 @@ from jax._transforms.batch import defvectorized as defvectorized
 from jax._transforms.batch import not_mapped as not_mapped
 
 Rule = Callable[..., Any]
-# Rules ``(axis_data, args, dims, **params)``: for primitives that need the size or the name of the mapped axis.
-axis_primitive_batchers = fancy_primitive_batchers
-spmd_axis_primitive_batchers = fancy_primitive_batchers
+
+
+class _AxisRules(MutableMapping[Any, Rule]):
+    """Rules ``(axis_size, axis_name, trace_type, args, dims, **params)``, for primitives that need these.
+
+    They enter :data:`fancy_primitive_batchers`, whose rules get one object with size and name instead.
+    """
+
+    def __init__(self, with_spmd_name: bool = False) -> None:
+        self._given: dict[Any, Rule] = {}
+        self._spmd = with_spmd_name
+
+    def __setitem__(self, prim: Any, rule: Rule) -> None:
+        def adapted(axis: AxisData, args: Any, dims: Any, **params: Any) -> Any:
+            spmd = (axis.spmd_name,) if self._spmd else ()
+            return rule(*spmd, axis.size, axis.name, BatchTrace, args, dims, **params)
+        self._given[prim] = rule
+        fancy_primitive_batchers[prim] = adapted
+
+    def __getitem__(self, prim: Any) -> Rule:
+        return self._given[prim]
+
+    def __delitem__(self, prim: Any) -> None:
+        del self._given[prim], fancy_primitive_batchers[prim]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._given)
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+
+axis_primitive_batchers = _AxisRules()
+spmd_axis_primitive_batchers = _AxisRules(with_spmd_name=True)
 
 
 def moveaxis(x: Any, src: int, dst: int) -> Any:

@@ -23,7 +23,7 @@ from jax._lowering.rules import register_lowering as register_lowering
 from jax._lowering.subprograms import build_function, call_jaxpr
 from jax._lowering.subprograms import cache_lowering as cache_lowering
 from jax._lowering.subprograms import lower_fun as lower_fun
-from jax._lowering.types import bool_attr, constant_makers, ir_type, ir_type_makers
+from jax._lowering.types import bool_attr, constant_makers, ir_type, ir_type_makers, string_attr
 from jax._lowering.types import dense_bool_array as _dense_bool_array
 from jax._lowering.types import dense_int_array as _dense_int_array
 from jax._lowering.types import dense_int_elements as _dense_int_elements
@@ -31,7 +31,6 @@ from jax._lowering.types import dtype_to_ir_type as dtype_to_ir_type
 from jax._lowering.types import i32_attr as _i32_attr
 from jax._lowering.types import i64_attr as _i64_attr
 from jax._lowering.types import ir_constant as _ir_constant
-from jax._lowering.types import string_attr
 from jax.sharding import Mesh as Mesh
 
 ConstantHandler = Callable[..., Any]

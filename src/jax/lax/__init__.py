@@ -138,8 +138,6 @@ from jax.lax._window import (
 )
 from jax.lax._window_select import select_and_gather_add_p, select_and_scatter_add_p
 from jax.lax._window_select import (
-    select_and_gather_add_p as select_and_gather_add_p,
-    select_and_scatter_add_p as select_and_scatter_add_p,
     select_and_scatter_p as select_and_scatter_p,
 )
 from jax.lax._windows import padtype_to_pads

@@ -27,10 +27,10 @@ from jax._language.jaxpr import jaxprs_in_params as jaxprs_in_params
 from jax._language.jaxpr import new_jaxpr_eqn as new_jaxpr_eqn
 from jax._language.jaxpr import subjaxprs as subjaxprs
 from jax._language.primitive import Primitive as Primitive
+from jax._language.trace import TraceTag as TraceTag
 from jax._language.trace import concrete_or_error as _concrete_or_error
 from jax._language.trace import current_trace
 from jax._language.trace import entering as set_current_trace
-from jax._language.trace import TraceTag as TraceTag
 from jax._language.trace import take_current_trace as take_current_trace
 from jax._language.typecheck import JaxprTypeError as JaxprTypeError
 from jax._language.typecheck import check_jaxpr as check_jaxpr
