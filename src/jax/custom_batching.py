@@ -324,7 +324,8 @@ def _partial(policy: Any, unknown: Flags, eqn: JaxprEqn) -> Any:
     n = len(rule.out_nonzeros)
     known = eqn.replace(invars=eqn.invars[:num_primals], outvars=outvars[:n], params=_params(rule.call, rule.rule))
     tangent = _JvpRule(rule.rule, rule.call, rule.nonzeros, rule.out_nonzeros, True)
-    rest = eqn.replace(outvars=outvars[n:], params=_tangent_params(eqn.params["call"], tangent)) if n < len(outvars) else None
+    rest = None if n == len(outvars) else \
+        eqn.replace(outvars=outvars[n:], params=_tangent_params(eqn.params["call"], tangent))
     return known, rest, [*[False] * n, *[True] * (len(outvars) - n)], \
         outvars[:n] if policy is save_everything else []
 

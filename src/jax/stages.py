@@ -160,7 +160,7 @@ class ShapeDtypeStruct:
 
 
 def _has_no_value(x: Any, *args: Any) -> Any:
-    raise TypeError(f"{x!r} has a type and no value; it stands for an array in jax.eval_shape, jax.make_jaxpr and lower, and "
+    raise TypeError(f"{x!r} has a type and no value; it stands for an array in jax.eval_shape, make_jaxpr and lower, and "
                     "cannot be computed with")
 
 

@@ -85,7 +85,8 @@ def test_every_order_of_jit_grad_vmap(order):
 
 def test_vmap_of_everything():
     per_example = [jax.grad(program, (0, 1))(w, X) for w in BATCH]
-    for f in (jax.vmap(jax.grad(program, (0, 1)), (0, None)), jax.jit(jax.vmap(jax.grad(jax.jit(program), (0, 1)), (0, None)))):
+    for f in (jax.vmap(jax.grad(program, (0, 1)), (0, None)),
+              jax.jit(jax.vmap(jax.grad(jax.jit(program), (0, 1)), (0, None)))):
         got = f(BATCH, X)
         for i, want in enumerate(per_example):
             np.testing.assert_allclose(got[0][i], want[0], rtol=1e-10)

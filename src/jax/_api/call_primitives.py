@@ -138,7 +138,8 @@ class _Rules:
     def jvp(self, primals: Any, tangents: Any, *, call_jaxpr: Any, **params: Any) -> Any:
         closed = self.program(call_jaxpr)
         new, nonzero = jvp_jaxpr(closed, [type(t) is not Zero for t in tangents], False)
-        outs = self.prim.bind(*primals, *[t for t in tangents if type(t) is not Zero], call_jaxpr=self.wrapped(new), **params)
+        given = [t for t in tangents if type(t) is not Zero]
+        outs = self.prim.bind(*primals, *given, call_jaxpr=self.wrapped(new), **params)
         n = len(nonzero)
         rest = iter(outs[n:])
         return outs[:n], [next(rest) if nz else Zero(a.to_tangent_aval())

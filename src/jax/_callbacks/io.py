@@ -103,7 +103,7 @@ def _lower(ctx: LoweringContext, *operands: Any, callback: HostFunction, ordered
 
 
 def _jvp(primals: Any, tangents: Any, *, callback: HostFunction, **params: Any) -> Any:
-    raise ValueError(f"io_callback cannot be differentiated ({callback.where}). Pass jax.lax.stop_gradient(x) to it, or wrap "
+    raise ValueError(f"io_callback cannot be differentiated ({callback.where}). Pass it jax.lax.stop_gradient(x), or wrap "
                      "the function that calls it in jax.custom_jvp or jax.custom_vjp.")
 
 

@@ -264,6 +264,7 @@ __all__ = [
     "abstract_eval_fun", "close_jaxpr", "convert_constvars_jaxpr", "convert_invars_to_constvars", "dce_jaxpr",
     "dce_jaxpr_call_rule", "dce_jaxpr_closed_call_rule", "dce_jaxpr_consts", "dce_rules", "debug_info", "hoist_tracers",
     "make_jaxpr_effects", "move_binders_to_back", "move_binders_to_front", "partial_eval_jaxpr_custom_rule_not_implemented",
-    "partial_eval_jaxpr_custom_rules", "partial_eval_jaxpr_nounits", "partition_pvals", "prune_closed_jaxpr_outputs", "trace_to_jaxpr_dynamic",
+    "partial_eval_jaxpr_custom_rules", "partial_eval_jaxpr_nounits", "partition_pvals", "prune_closed_jaxpr_outputs",
+    "trace_to_jaxpr_dynamic",
     "trace_to_jaxpr_final", "trace_to_jaxpr_nounits",
 ]

@@ -29,7 +29,7 @@ from jax.numpy._calculus import diff as diff
 from jax.numpy._calculus import ediff1d as ediff1d
 from jax.numpy._calculus import gradient as gradient
 from jax.numpy._calculus import trapezoid as trapezoid
-from jax.numpy._calculus import unwrap_phase as unwrap
+from jax.numpy._calculus import unwrap_phase as unwrap  # noqa: F401
 from jax.numpy._convolution import convolve as convolve
 from jax.numpy._convolution import correlate as correlate
 from jax.numpy._creation import arange as arange
