@@ -62,7 +62,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
       true_fun, false_fun: functions of the operands. Their results have one structure and equal shapes and dtypes.
       *operands: trees of arrays.
       operand: a single operand, by keyword; an older form.
-      linear: accepted for compatibility; it has no effect.
+      linear: must be ``None``: which operands are linear is found out, not declared.
 
     Returns:
       The result of the function that was chosen.
@@ -74,6 +74,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     >>> float(lax.cond(True, lambda x: x + 1., lambda x: x - 1., 3.))
     4.0
     """
+    if linear is not None:
+        raise NotImplementedError("lax.cond: linear is not supported, which operands are linear is found out; leave it out")
     if operand is not _NOT_GIVEN:
         if operands:
             raise TypeError(f"lax.cond takes its operands by position or the keyword `operand`, not both; got "
