@@ -389,4 +389,3 @@ def _corrcoef(x: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
     if category(typeof(c).dtype) == "complex":
         return lax.complex(clip(real(c), -1, 1), clip(imag(c), -1, 1))
     return clip(c, -1, 1)
-

@@ -476,5 +476,3 @@ def _difference(a: Any, b: Any, c: Any, d: Any) -> Any:
     if a is None or b is None:
         return lax.neg(lax.mul(c, d))
     return lax.mul(a, b) if c is None or d is None else lax.sub(lax.mul(a, b), lax.mul(c, d))
-
-

@@ -206,4 +206,3 @@ def _matrix_rank(M: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
         relative = max(shape[-2:]) * float(np.finfo(typeof(s).dtype).eps) if rtol is None else rtol
         tol = jnp.max(s, axis=-1, initial=0) * relative
     return jnp.sum(s > jnp.expand_dims(jnp.asarray(tol), -1), axis=-1)
-

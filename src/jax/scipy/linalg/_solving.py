@@ -243,5 +243,3 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The determinants of square matrices; see ``jnp.linalg.det``."""
     return numpy_det(a)
-
-
