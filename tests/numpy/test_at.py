@@ -30,13 +30,13 @@ def updated(op, index, values):
     return out
 
 
-@hypothesis.settings(max_examples=100)
+@hypothesis.settings(max_examples=60)
 @hypothesis.given(indices(), st.sampled_from(["set", "add", "subtract", "multiply", "min", "max"]))
 def test_any_update_with_a_scalar(index, op):
     np.testing.assert_allclose(getattr(J.at[index], op)(3.0), updated(op, index, 3.0), rtol=1e-6)
 
 
-@hypothesis.settings(max_examples=50)
+@hypothesis.settings(max_examples=30)
 @hypothesis.given(indices(), st.sampled_from(["add", "multiply", "min", "max"]))
 def test_any_update_with_an_array_in_a_program(index, op):
     values = np.arange(1, 1 + N[index].size, dtype=np.float32).reshape(N[index].shape) / 8

@@ -38,7 +38,7 @@ def test_vmap(op, dtype):
 
 # --- any index --------------------------------------------------------------------------------------------------
 
-@hypothesis.settings(max_examples=150)
+@hypothesis.settings(max_examples=100)
 @hypothesis.given(indices())
 def test_any_index_eagerly(index):
     got, want = J[index], N[index]
@@ -46,7 +46,7 @@ def test_any_index_eagerly(index):
     np.testing.assert_array_equal(got, want)
 
 
-@hypothesis.settings(max_examples=60)
+@hypothesis.settings(max_examples=40)
 @hypothesis.given(indices())
 def test_any_index_in_a_program(index):
     np.testing.assert_array_equal(jax.jit(lambda x: x[index])(J), N[index])
@@ -196,6 +196,7 @@ def test_known_places_are_static_slices_and_traced_ones_dynamic():
     assert "dynamic_slice" in names and "gather" not in names
     assert "gather" in [e.primitive.name for e in jax.make_jaxpr(lambda x, i: x[i])(M, jnp.array([0])).eqns]
     assert jax.make_jaxpr(lambda x: x[...])(M).eqns == []
+    assert M[...] is M and M[:, :] is M and M[:] is M
 
 
 @pytest.mark.quick

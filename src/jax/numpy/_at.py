@@ -126,6 +126,8 @@ def elements(x: Any, index: Any, options: Options = DEFAULT) -> Any:
         plan, operands = parse(index, typeof(x).shape, True, options.wrap)
         return get(x, plan, operands, options)
     plan, operands = parse(index, typeof(x).shape, False, options.wrap)
+    if not operands and plan == ("all",) * len(plan):
+        return x
     return _elements(plan, options, x, *_on_device(operands))
 
 
