@@ -7,14 +7,12 @@ This package is fleetjax, an implementation of the JAX API written from scratch.
 import importlib as _importlib
 from typing import Any as _Any
 
-from jax._api.autodiff import fwd_and_bwd as fwd_and_bwd
-from jax._api.autodiff import grad as grad
-from jax._api.autodiff import jvp as jvp
-from jax._api.autodiff import linear_transpose as linear_transpose
-from jax._api.autodiff import linearize as linearize
-from jax._api.autodiff import value_and_grad as value_and_grad
-from jax._api.autodiff import vjp as vjp
+from jax._api.forward import jvp as jvp
+from jax._api.grad import grad as grad
+from jax._api.grad import value_and_grad as value_and_grad
 from jax._api.jit import jit as jit
+from jax._api.linear import linear_transpose as linear_transpose
+from jax._api.linear import linearize as linearize
 from jax._api.placement import block_until_ready as block_until_ready
 from jax._api.placement import copy_to_host_async as copy_to_host_async
 from jax._api.placement import device_get as device_get
@@ -22,6 +20,8 @@ from jax._api.placement import device_put as device_put
 from jax._api.placement import device_put_replicated as device_put_replicated
 from jax._api.placement import device_put_sharded as device_put_sharded
 from jax._api.placement import live_arrays as live_arrays
+from jax._api.reverse import fwd_and_bwd as fwd_and_bwd
+from jax._api.reverse import vjp as vjp
 from jax._api.staged import ensure_compile_time_eval as ensure_compile_time_eval
 from jax._api.staged import eval_shape as eval_shape
 from jax._api.staged import make_jaxpr as make_jaxpr
@@ -100,6 +100,7 @@ _lazy_attributes = {
     "pure_callback": "jax._callbacks.pure",
 }
 _lazy_modules = frozenset({
+    "_src",
     "ad_checkpoint",
     "api_util",
     "core",

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
-from jax._api.autodiff import jvp, vjp
 from jax._api.common import check_callable, fix_arguments, normalize_argnums
+from jax._api.forward import jvp
+from jax._api.reverse import vjp
 from jax._api.vmap import vmap
 from jax._base.source import api_boundary
 from jax._ground.structural import instantiate_zeros

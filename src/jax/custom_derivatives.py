@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
-from jax._api.autodiff import vjp
+from jax._api.reverse import vjp
 from jax._api.common import FlatFun, check_callable
 from jax._api.custom_calls import custom_jvp_call_p, custom_vjp_call_p
 from jax._api.jit import hoist_tracers
@@ -421,9 +421,11 @@ def _prefix_leaves(ct: Any, tree: Any) -> list[Any]:
 # --- helpers for rules ----------------------------------------------------------------------------------------------
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of a value: an array, or a :class:`SymbolicZero`."""
-    zero = Zero.from_primal_value(val)
-    return SymbolicZero(zero.aval) if symbolic_zeros else instantiate_zeros(zero)
+    """The zero tangent of a value, or a tree of those of a tree: arrays, or :class:`SymbolicZero`."""
+    def zero_of(x: Any) -> Any:
+        zero = Zero.from_primal_value(x)
+        return SymbolicZero(zero.aval) if symbolic_zeros else instantiate_zeros(zero)
+    return tree_map(zero_of, val)
 
 
 def custom_gradient(fun: Callable[..., Any], with_logs: bool = False) -> Callable[..., Any]:

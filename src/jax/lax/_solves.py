@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from jax._api.autodiff import linear_transpose, linearize
+from jax._api.linear import linear_transpose, linearize
 from jax._base.source import api_boundary
 from jax._ground.structural import instantiate_zeros
 from jax._language import rules

@@ -22,6 +22,7 @@ from jax._language.avals import typeof
 from jax._language.trace import current_trace
 from jax._runtime.transfer import to_device
 from jax.lax import GatherScatterMode, convert_element_type, div, full_like, select
+from jax.numpy._creation import asarray
 from jax.numpy._index_plan import Plan, has_arrays, parse
 from jax.numpy._index_run import DEFAULT, Options, _combine_of, get, update
 from jax.numpy._promotion import _user_level as user_level
@@ -33,6 +34,7 @@ from jax.numpy._promotion import (
     promote_shapes,
     unwrap,
 )
+from jax.numpy._ufuncs_arithmetic import power
 
 _Array = xla.Array
 _ArrayImpl = xla.ArrayImpl
@@ -170,7 +172,6 @@ def _updated(plan: Plan, op: str, options: Options, x: Any, values: Any, *operan
 
 def _combined(plan: Plan, op: str, options: Options, x: Any, values: Any, *operands: Any) -> Any:
     """Operations that have no scatter of their own; the result has the dtype of the operation."""
-    from jax.numpy._ufuncs_arithmetic import power  # a library function of the room, above this module
     combine: Callable[[Any, Any], Any] = power if op == "power" else _divide
     if not has_arrays(plan):
         part = combine(get(x, plan, operands, options), values)
@@ -205,7 +206,6 @@ def updated(x: Any, index: Any, values: Any, op: str, options: Options = DEFAULT
     """``x`` with the elements at ``index`` combined with ``values``."""
     t = type(values)
     if t is list or t is tuple:
-        from jax.numpy._creation import asarray  # above this module: arrays of lists are made there
         values = asarray(values)
     elif t not in _SCALARS:
         values = unwrap(values)

@@ -9,6 +9,7 @@ import numpy as np
 from jax._base._jaxlib import xla
 from jax._language import dims
 from jax._language.dims import canonical_axes
+from jax.dtypes import bfloat16
 from jax.numpy._creation import asarray
 from jax.numpy._promotion import check_arraylike, shape_of
 
@@ -87,6 +88,5 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
 def _with_name(value: np.ndarray) -> np.ndarray:
     """Two bytes that NumPy's format knows no name for are bfloat16, as written by :func:`save`."""
     if value.dtype == np.dtype("V2"):
-        from jax.dtypes import bfloat16  # rare
         return value.view(bfloat16)
     return value

@@ -19,6 +19,7 @@ from jax._runtime import dlpack
 from jax._runtime.transfer import check_range, to_device
 from jax._runtime.transfer import copy as copy_buffer
 from jax.errors import ConcretizationTypeError
+from jax.lax._creation import as_shape
 from jax.lax._shape import copy_p
 from jax.numpy._promotion import as_dtype, broadcast_to, check_arraylike
 
@@ -331,7 +332,6 @@ def shape_argument(shape: Any) -> tuple[Any, ...]:
         return (shape,)
     if isinstance(shape, (_Array, np.ndarray)) and shape.ndim == 1 and not isinstance(shape, Tracer):
         shape = np.asarray(shape).tolist()
-    from jax.lax._creation import as_shape  # not part of the public room
     if getattr(shape, "_is_symbolic_dimension", False) or (
             not isinstance(shape, Sequence) and (hasattr(shape, "__index__") or not hasattr(shape, "__iter__"))):
         shape = (shape,)

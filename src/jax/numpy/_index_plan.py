@@ -17,6 +17,7 @@ from jax._base._jaxlib import xla
 from jax._base.caching import cache
 from jax._language.trace import Tracer
 from jax.errors import NonConcreteBooleanIndexError, TracerIntegerConversionError
+from jax.numpy._creation import asarray
 
 _Array = xla.Array
 
@@ -210,7 +211,6 @@ def _normalize(e: Any) -> Any:
 
 def _sequence_item(e: Any) -> Any:
     if any([isinstance(x, _Array) for x in e]):
-        from jax.numpy._creation import asarray  # above this module: arrays of lists are made there
         return asarray(list(e))
     value = np.asarray(e)
     return value.astype(np.int32) if value.size == 0 else value

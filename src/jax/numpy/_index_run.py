@@ -45,6 +45,7 @@ from jax.lax import (
     squeeze_p,
     sub,
 )
+from jax.lax._gather import default_fill_value
 from jax.numpy._index_plan import (
     AT,
     SCALAR,
@@ -173,7 +174,6 @@ def _starts(b: Basic, shape: Any, operands: Sequence[Any], wrap: bool, check: bo
 
 
 def _blank_outside(x: Any, within: Any, fill_value: Any) -> Any:
-    from jax.lax._gather import default_fill_value  # not part of the public room
     aval = typeof(x)
     value = default_fill_value(aval.dtype) if fill_value is None else fill_value
     return select(within, x, full(aval.shape, value, aval.dtype))

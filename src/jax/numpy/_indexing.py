@@ -19,8 +19,9 @@ from jax.numpy._at import IndexUpdater as IndexUpdater
 from jax.numpy._at import _narrow, compiled_call, elements, options_of, updated
 from jax.numpy._at import getitem as getitem
 from jax.numpy._creation import array, asarray
-from jax.numpy._index_run import Options, get
+from jax.numpy._index_run import Options, _as_places, _index_dtype, get
 from jax.numpy._promotion import as_dtype, broadcast_args, broadcast_to, check_arraylike, refuse_out, shape_of, unwrap
+from jax.numpy._selection import nonzero
 from jax.numpy._shape import ravel, reshape
 from jax.numpy._ufuncs_arithmetic import remainder
 
@@ -149,7 +150,6 @@ def _aligned(name: str, arr: Any, indices: Any, axis: int) -> tuple[Any, Any, li
 
 def _batched_get(arr: Any, indices: Any, axis: int, batch: Sequence[int], options: Options) -> Any:
     """One gather with the axes ``batch`` as batching axes; along others of size 1 in indices whole slices are taken."""
-    from jax.numpy._index_run import _as_places, _index_dtype  # the reading of places is theirs
     shape, ishape = shape_of(arr), shape_of(indices)
     rank = len(shape)
     whole = [d for d in range(rank) if d != axis and d not in batch]
@@ -372,7 +372,6 @@ def ix_(*args: Any) -> tuple[Any, ...]:
         if len(shape_of(x)) != 1:
             raise ValueError(f"ix_: the arguments must be vectors, got shape {shape_of(x)}")
         if typeof(x).dtype == np.bool_:
-            from jax.numpy._selection import nonzero  # only for masks
             (x,) = nonzero(x)
         if shape_of(x)[0] == 0:
             x = lax.convert_element_type(x, dtypes.scalar_dtype(int))

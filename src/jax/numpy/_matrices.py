@@ -14,8 +14,11 @@ from jax._language.dims import canonical_axis, canonical_dim
 from jax._language.trace import Tracer
 from jax.lax._creation import eye as eye_pattern
 from jax.lax._creation import tri as tri_pattern
+from jax.numpy._at import IndexUpdater
 from jax.numpy._creation import _placed, asarray
 from jax.numpy._promotion import as_dtype, broadcast_to, check_arraylike, refuse_out, shape_of
+from jax.numpy._reductions import sum as total
+from jax.numpy._selection import nonzero
 from jax.numpy._shape import ravel
 
 # --- patterns -------------------------------------------------------------------------------------------------------
@@ -205,7 +208,6 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 @composite(static_argnames=("offset", "i", "j", "dtype"))
 def _trace(a: Any, offset: int, i: int, j: int, dtype: Any) -> Any:
-    from jax.numpy._reductions import sum as total  # by this name the function hides the builtin
     found = _diagonal(a, offset=offset, i=i, j=j)
     return total(found, axis=-1, dtype=dtype)
 
@@ -237,7 +239,6 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
 
 @composite(static_argnames=("wrap",))
 def _fill_diagonal(a: Any, val: Any, wrap: bool) -> Any:
-    from jax.numpy._at import IndexUpdater  # the general way to replace elements
     shape = shape_of(a)
     val = as_dtype(val, typeof(a).dtype, False)
     if len(shape) == 2:
@@ -298,7 +299,6 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
 
 def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None) -> tuple[Any, Any]:
     """Row and column indices where ``mask_func(ones((n, n)), k)`` is not zero. ``size`` as for :func:`nonzero`."""
-    from jax.numpy._selection import nonzero  # selections come after the matrices they can make
     found = nonzero(mask_func(lax.full((n, n), 1, dtypes.scalar_dtype(int)), k), size=size)
     return found[0], found[1]
 

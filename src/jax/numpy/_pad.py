@@ -14,6 +14,7 @@ from jax._ground.families import constant
 from jax._language.avals import typeof
 from jax._language.dims import canonical_axis, canonical_dim
 from jax._language.trace import Tracer
+from jax.numpy import _quantiles, _reductions, _statistics
 from jax.numpy._creation import asarray
 from jax.numpy._index_run import Options, get
 from jax.numpy._promotion import as_dtype, broadcast_to, check_arraylike, shape_of
@@ -187,7 +188,6 @@ def _pad_statistic(array: Any, widths: Widths, mode: str, lengths: Widths | None
 
 
 def _statistic(mode: str, x: Any, axis: int) -> Any:
-    from jax.numpy import _quantiles, _reductions, _statistics  # functions of these names hide builtins
     dtype = typeof(x).dtype
     if mode == "maximum":
         return _reductions.max(x, axis=axis, keepdims=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from jax import dtypes, lax
 from jax._api.composite import composite
+from jax._api.vmap import vmap
 from jax._base._jaxlib import xla
 from jax._language.avals import typeof
 from jax._language.dims import canonical_axis, canonical_dim, canonicalize_shape
@@ -221,7 +222,6 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     ``function`` is called once, mapped over the grid by ``jax.vmap``: with scalars of ``dtype``, and with ``kwargs``.
     What it returns may have axes of its own, which come last.
     """
-    from jax._api.vmap import vmap  # this function alone transforms others
     shape = canonicalize_shape(shape, "fromfunction: shape")
     for axis in range(len(shape) - 1, -1, -1):
         function = vmap(function, in_axes=tuple([0 if i == axis else None for i in range(len(shape))]))

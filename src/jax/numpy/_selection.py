@@ -10,6 +10,7 @@ import numpy as np
 from jax import dtypes, lax
 from jax._api.composite import composite
 from jax._api.jit import jit
+from jax._api.vmap import vmap
 from jax._base._jaxlib import xla
 from jax._base.config import numpy_rank_promotion
 from jax._ground.structural import broadcast_in_dim_p
@@ -34,6 +35,7 @@ from jax.numpy._promotion import (
     unwrap,
 )
 from jax.numpy._shape import moveaxis, ravel, reshape
+from jax.numpy._ufuncs_arithmetic import remainder
 
 _Array = xla.Array
 _get_trace = current_trace.get
@@ -175,7 +177,6 @@ def _choose(a: Any, choices: list[Any], mode: str) -> Any:
     n = len(values)
     dtype = typeof(a).dtype
     if mode == "wrap":
-        from jax.numpy._ufuncs_arithmetic import remainder  # only here
         a = remainder(a, np.asarray(n, dtype))
     else:
         a = lax.clamp(np.asarray(0, dtype), a, np.asarray(n - 1, dtype))
@@ -438,7 +439,6 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
       axis: an axis of ``arr``.
       arr: an array.
     """
-    from jax._api.vmap import vmap  # this function transforms others
     check_arraylike("apply_along_axis", arr)
     rank = len(shape_of(arr))
     axis = canonical_axis(axis, rank, "apply_along_axis")

@@ -11,7 +11,7 @@ import numpy as np
 
 from jax import lax
 from jax import numpy as jnp
-from jax._api.autodiff import jvp
+from jax._api.forward import jvp
 from jax._api.composite import composite
 from jax._api.vmap import vmap
 from jax._language.avals import typeof

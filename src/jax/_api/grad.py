@@ -1,0 +1,140 @@
+"""``grad`` and ``value_and_grad``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jax import dtypes
+from jax._api.common import (
+    FlatFun,
+    FlatFunAux,
+    check_callable,
+    check_leaf_types,
+    debug_info,
+    fix_arguments,
+    normalize_argnums,
+)
+from jax._api.cotangents import differentiable, pull_back
+from jax._base.source import api_boundary
+from jax._ground.structural import scalar
+from jax._language.avals import typeof
+from jax._language.zeros import Zero
+from jax._transforms.linearize import linearize_flat
+from jax.tree_util import tree_flatten, tree_structure, tree_unflatten
+
+
+def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+         allow_int: bool = False, reduce_axes: Sequence[Any] = ()) -> Callable[..., Any]:
+    """The gradient of a scalar-valued function.
+
+    Args:
+      fun: returns a real scalar (a complex one with ``holomorphic``); with ``has_aux``, a pair of it and any tree.
+      argnums: which positional arguments to differentiate with respect to: an integer, or a sequence for a tuple of
+        gradients. These are trees of floating-point (or complex) arrays.
+      has_aux: whether ``fun`` returns ``(output, aux)``; the result is then ``(gradient, aux)``.
+      holomorphic: ``fun`` is complex-differentiable, with complex arguments and output.
+      allow_int: accept integer arguments; their gradients are zeros of dtype ``float0``.
+      reduce_axes: must be empty; kept for callers of its former meaning.
+
+    Returns:
+      A function of the same arguments that returns the gradient, shaped like the argument(s) at ``argnums``.
+
+    Raises:
+      TypeError: the output is not a real scalar, or an argument is not of a differentiable dtype.
+
+    >>> import jax
+    >>> float(jax.grad(lambda x: x ** 2)(3.0))
+    6.0
+    """
+    value_and_grad_fun = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+    @functools.wraps(fun)
+    @api_boundary
+    def grad_fun(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = value_and_grad_fun(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+    return grad_fun
+
+
+def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+                   holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence[Any] = (),
+                   ) -> Callable[..., Any]:
+    """Like :func:`grad`, returning ``(value, gradient)``; the value is ``(output, aux)`` with ``has_aux``."""
+    check_callable(fun, "grad")
+    if reduce_axes:
+        raise NotImplementedError("grad: reduce_axes is no longer supported; use jax.lax.psum in the function instead")
+    if not isinstance(argnums, int):
+        argnums = tuple(argnums)
+
+    @functools.wraps(fun)
+    @api_boundary
+    def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
+        nums = normalize_argnums(argnums, len(args), f"grad of {getattr(fun, '__name__', 'function')}")
+        partial, dyn = fix_arguments(fun, nums, args, kwargs)
+        target = dyn[0] if isinstance(argnums, int) else tuple(dyn)
+        wrapped = partial if not isinstance(argnums, int) else partial
+        leaves, tree = tree_flatten((tuple(dyn), {}))
+        _check_grad_inputs(leaves, tree, holomorphic, allow_int)
+        flat = (FlatFunAux if has_aux else FlatFun)(wrapped, tree)
+        info = debug_info(fun, tree, "grad")
+        outs, lin = linearize_flat(flat, leaves, info, [differentiable(x) for x in leaves])
+        _check_grad_output(outs, flat.out_tree, holomorphic, fun)
+        seed = scalar(1, typeof(outs[0]).dtype)
+        gradients = pull_back(lin, [seed, *(Zero(a) for a in lin.out_avals[1:])], leaves)
+        del target
+        result = tree_unflatten(tree, gradients)[0]
+        if isinstance(argnums, int):
+            result = result[0]
+        value = tree_unflatten(flat.out_tree, outs[:1])
+        if has_aux:
+            value = (value, tree_unflatten(flat.aux_tree, outs[1:]))  # type: ignore[attr-defined]
+        return value, result
+    return value_and_grad_fun
+
+
+def _check_grad_inputs(leaves: Sequence[Any], tree: Any, holomorphic: bool, allow_int: bool) -> None:
+    for x, aval in zip(leaves, check_leaf_types(leaves, tree, "argument ", "grad"), strict=True):
+        dtype = aval.dtype
+        if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
+            raise TypeError(f"grad with holomorphic=True needs complex arguments, got {aval.str_short()}; convert "
+                            "them with .astype(complex), or leave holomorphic out")
+        if dtypes.issubdtype(dtype, np.floating):
+            continue
+        if dtypes.issubdtype(dtype, np.complexfloating):
+            if not holomorphic:
+                # Allowed: the result is the gradient in JAX's convention for real-valued functions of complex inputs.
+                continue
+        elif not allow_int:
+            raise TypeError(f"grad needs floating-point (or complex) arguments, got {aval.str_short()}"
+                            f"{_value_hint(x)}. Pass 1.0 instead of 1, convert with .astype(float), choose other "
+                            "argnums, or pass allow_int=True for zero gradients of dtype float0.")
+
+
+def _value_hint(x: Any) -> str:
+    return f" ({x!r})" if isinstance(x, (int, bool)) else ""
+
+
+def _check_grad_output(outs: Sequence[Any], out_tree: Any, holomorphic: bool, fun: Any) -> None:
+    name = getattr(fun, "__name__", "the function")
+    if out_tree != tree_structure(0):
+        raise TypeError(f"grad needs a function that returns one scalar, but {name} returned a tree: {out_tree}. "
+                        "Return the value to differentiate, or (value, aux) with has_aux=True.")
+    try:
+        aval = typeof(outs[0])
+    except TypeError as err:
+        raise TypeError(f"grad: the output of {name} is not an array: {err}") from None
+    if aval.shape != ():
+        raise TypeError(f"grad is defined for scalar outputs only, but {name} returned an array of shape {aval.shape}. "
+                        "Reduce it (jnp.sum, jnp.mean), or use jax.jacrev / jax.vjp for vector outputs.")
+    if holomorphic:
+        if not dtypes.issubdtype(aval.dtype, np.complexfloating):
+            raise TypeError(f"grad with holomorphic=True needs a complex output, but {name} returned {aval.dtype}")
+    elif dtypes.issubdtype(aval.dtype, np.complexfloating):
+        raise TypeError(f"grad needs a real output, but {name} returned {aval.dtype}. For complex-differentiable "
+                        "functions pass holomorphic=True; otherwise return a real value such as jnp.abs or .real.")
+    elif not dtypes.issubdtype(aval.dtype, np.floating):
+        raise TypeError(f"grad needs a floating-point output, but {name} returned {aval.dtype}")
