@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from jax._api.common import FlatFun, check_callable, check_leaf_types, debug_info, flatten_args
-from jax._api.jit import Options, Static, _complete, _signature, hoist_tracers, merge_static, split_static
 from jax._api.jit_primitive import transposed_jaxpr
+from jax._api.statics import Options, Static, complete_names, merge_static, signature_of, split_static
+from jax._api.traced_calls import hoist_tracers
 from jax._base import source as source_info
 from jax._base.caching import weak_cache
 from jax._base.source import api_boundary
@@ -218,7 +219,7 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
         raise TypeError(f"checkpoint: policy must be a function, see jax.checkpoint_policies; got {policy!r}")
     fence = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
     given_names = static_argnames if static_argnames != () else None
-    nums, names = _complete("static", _signature(fun), static_argnums if static_argnums != () else None, given_names)
+    nums, names = complete_names("static", signature_of(fun), static_argnums if static_argnums != () else None, given_names)
     options = Options(nums, names, (), (), False, False, None, ())
 
     @functools.wraps(fun)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jax._api.common import FlatFun, check_callable, debug_info
-from jax._api.jit import hoist_tracers
 from jax._api.jit_primitive import transposed_jaxpr
+from jax._api.traced_calls import hoist_tracers
 from jax._base.source import api_boundary, describe_function
 from jax._dispatch.eager import operation
 from jax._ground.structural import broadcast_to_axis, instantiate_zeros, move_axis, sum_axes

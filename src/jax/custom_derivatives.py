@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
-from jax._api.reverse import vjp
 from jax._api.common import FlatFun, check_callable
 from jax._api.custom_calls import custom_jvp_call_p, custom_vjp_call_p
-from jax._api.jit import hoist_tracers
 from jax._api.linear_calls import linear_call as linear_call
+from jax._api.reverse import vjp
+from jax._api.traced_calls import hoist_tracers
 from jax._base.source import api_boundary
 from jax._ground.structural import convert, instantiate_zeros
 from jax._language.avals import typeof

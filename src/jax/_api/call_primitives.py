@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jax._api.jit import hoist_tracers
 from jax._api.jit_primitive import transposed_jaxpr
+from jax._api.traced_calls import hoist_tracers
 from jax._dispatch.eager import operation
 from jax._language import rules
 from jax._language.avals import typeof

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jax._api.jit import hoist_tracers
+from jax._api.traced_calls import hoist_tracers
 from jax._dispatch.program import run_program
 from jax._ground.structural import instantiate_zeros, sum_axes
 from jax._language import rules

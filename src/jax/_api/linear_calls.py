@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jax._api.common import FlatFun, check_callable, debug_info
-from jax._api.jit import hoist_tracers
+from jax._api.traced_calls import hoist_tracers
 from jax._base.source import api_boundary, describe_function
 from jax._dispatch.eager import operation
 from jax._ground.structural import add_tangents, broadcast_to_axis, convert, instantiate_zeros, move_axis

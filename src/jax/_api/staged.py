@@ -9,7 +9,8 @@ from typing import Any
 
 from jax import stages
 from jax._api.common import FlatFun, check_callable, debug_info
-from jax._api.jit import Static, _abstract_leaf, _explain_bad_argument, _StaticFun, hoist_tracers
+from jax._api.statics import Static, StaticFun
+from jax._api.traced_calls import abstract_leaf, explain_bad_argument, hoist_tracers
 from jax._base.source import api_boundary, extend_names
 from jax._language.axes import extend_axis_env
 from jax._language.jaxpr import ClosedJaxpr
@@ -41,11 +42,11 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
         n = len(args)
         at = {i % n if n else i for i in nums}
         static = Static(tuple((i, args[i]) for i in sorted(at)), (), (), n)
-        target = _StaticFun(fun, static) if static.args else fun
+        target = StaticFun(fun, static) if static.args else fun
         leaves, tree = tree_flatten((tuple(x for i, x in enumerate(args) if i not in at), kwargs))
-        avals = [_abstract_leaf(x, True) for x in leaves]
+        avals = [abstract_leaf(x, True) for x in leaves]
         if None in avals:
-            _explain_bad_argument(fun, leaves, tree, True)
+            explain_bad_argument(fun, leaves, tree, True)
         flat = FlatFun(target, tree)
         with ExitStack() as stack:
             for name, size in axis_env or ():
@@ -77,9 +78,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if own is not None and hasattr(fun, "trace"):
         return own(*args, **kwargs)
     leaves, tree = tree_flatten((args, kwargs))
-    avals = [_abstract_leaf(x, True) for x in leaves]
+    avals = [abstract_leaf(x, True) for x in leaves]
     if None in avals:
-        _explain_bad_argument(fun, leaves, tree, True)
+        explain_bad_argument(fun, leaves, tree, True)
     flat = FlatFun(fun, tree)
     jaxpr, _ = trace_to_jaxpr(flat, avals, debug_info(fun, tree, "eval_shape"))
     return tree_unflatten(flat.out_tree, _structs(jaxpr.out_avals))

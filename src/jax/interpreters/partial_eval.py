@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 from jax._api.common import debug_info as _debug_info
-from jax._api.jit import hoist_tracers
+from jax._api.traced_calls import hoist_tracers
 from jax._language.avals import typeof
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, consts_to_invars, union_effects
 from jax._language.rules import dce_rules as dce_rules

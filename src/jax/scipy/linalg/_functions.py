@@ -11,8 +11,8 @@ import numpy as np
 
 from jax import lax
 from jax import numpy as jnp
-from jax._api.forward import jvp
 from jax._api.composite import composite
+from jax._api.forward import jvp
 from jax._api.vmap import vmap
 from jax._language.avals import typeof
 from jax.lax.linalg import _matrices as mat
