@@ -96,12 +96,13 @@ def _batch(axis: AxisData, args: Any, dims: Any, *, result_avals: Any, vmap_meth
     if vmap_method.startswith("sequential"):
         return one_by_one(pure_callback_p, size, args, dims, dict(params, result_avals=result_avals),
                           unroll=size if vmap_method.endswith("unrolled") else 1)
-    given = [_with_axis(x, d, size, vmap_method) for x, d in zip(args, dims, strict=True)]
+    given = [with_axis(x, d, size, vmap_method) for x, d in zip(args, dims, strict=True)]
     avals = tuple(a.update(shape=(size, *a.shape)) for a in result_avals)
     return pure_callback_p.bind(*given, result_avals=avals, **params), [0] * len(avals)
 
 
-def _with_axis(x: Any, d: int | None, size: int, method: str) -> Any:
+def with_axis(x: Any, d: int | None, size: int, method: str) -> Any:
+    """An argument with the mapped axis as ``method`` wants it."""
     if d is not None:
         return move_axis(x, d, 0)
     if method == "broadcast_all":
@@ -118,4 +119,4 @@ register_lowering(pure_callback_p, _lower, cacheable=False)
 rules.primitive_jvps[pure_callback_p] = _jvp
 rules.fancy_primitive_batchers[pure_callback_p] = _batch
 
-__all__ = ["pure_callback", "pure_callback_p"]
+__all__ = ["METHODS", "pure_callback", "pure_callback_p", "with_axis"]

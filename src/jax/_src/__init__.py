@@ -9,7 +9,7 @@ from typing import Any as _Any
 
 _modules = frozenset({
     "ad_util", "api_util", "compiler", "core", "custom_derivatives", "dispatch", "distributed", "dtypes", "flatten_util",
-    "linear_util", "named_sharding", "pjit", "sharding_impls", "source_info_util", "traceback_util", "tree_util",
+    "linear_util", "named_sharding", "pjit", "random", "sharding_impls", "source_info_util", "traceback_util", "tree_util",
     "xla_bridge",
 })
 

@@ -36,8 +36,8 @@ from jax._language.trace import is_bottom as trace_state_clean  # noqa: F401
 from jax._language.trace import take_current_trace as take_current_trace
 from jax._language.typecheck import JaxprTypeError as JaxprTypeError
 from jax._language.typecheck import check_jaxpr as check_jaxpr
-from jax._transforms.batch import mapped_aval as mapped_aval
-from jax._transforms.batch import unmapped_aval as unmapped_aval
+from jax._transforms.batch_jaxpr import mapped_aval as mapped_aval
+from jax._transforms.batch_jaxpr import unmapped_aval as unmapped_aval
 
 Atom = Var | Literal
 

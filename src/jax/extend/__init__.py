@@ -3,7 +3,7 @@
 import importlib as _importlib
 from typing import Any as _Any
 
-_modules = frozenset({"backend", "core", "ffi", "linear_util", "random", "sharding", "source_info_util"})
+_modules = frozenset({"backend", "core", "ffi", "ifrt_programs", "linear_util", "random", "sharding", "source_info_util"})
 
 
 def __getattr__(name: str) -> _Any:

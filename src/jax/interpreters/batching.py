@@ -12,15 +12,16 @@ from jax._language.rules import fancy_primitive_batchers as fancy_primitive_batc
 from jax._language.rules import primitive_batchers as primitive_batchers
 from jax._language.zeros import Zero as Zero
 from jax._transforms import batch as _batch
+from jax._transforms import batch_jaxpr as _batch_jaxpr
 from jax._transforms.batch import AxisData as AxisData
 from jax._transforms.batch import BatchTrace as BatchTrace
 from jax._transforms.batch import BatchTracer as BatchTracer
 from jax._transforms.batch import Vmappable, vmappables
-from jax._transforms.batch import batch_jaxpr_axes as _batch_jaxpr_axes
-from jax._transforms.batch import broadcast_batcher as broadcast_batcher
-from jax._transforms.batch import defbroadcasting as defbroadcasting
-from jax._transforms.batch import defvectorized as defvectorized
 from jax._transforms.batch import not_mapped as not_mapped
+from jax._transforms.batch_jaxpr import batch_jaxpr_axes as _batch_jaxpr_axes
+from jax._transforms.batch_rules import broadcast_batcher as broadcast_batcher
+from jax._transforms.batch_rules import defbroadcasting as defbroadcasting
+from jax._transforms.batch_rules import defvectorized as defvectorized
 
 Rule = Callable[..., Any]
 
@@ -112,7 +113,7 @@ def batch_jaxpr_axes(closed_jaxpr: Any, axis_data: AxisData, in_axes: Sequence[A
 def batch_jaxpr(closed_jaxpr: Any, axis_size: int, in_batched: Sequence[bool], instantiate: bool | Sequence[bool],
                 axis_name: Any = None, spmd_axis_name: Any = None, main_type: Any = None) -> Any:
     """The jaxpr with an axis mapped at position 0 of the marked inputs, and which outputs carry it."""
-    return _batch.batch_jaxpr(closed_jaxpr, AxisData(axis_name, axis_size, spmd_axis_name), in_batched, instantiate)
+    return _batch_jaxpr.batch_jaxpr(closed_jaxpr, AxisData(axis_name, axis_size, spmd_axis_name), in_batched, instantiate)
 
 
 def batch_jaxpr2(closed_jaxpr: Any, axis_size: int, in_axes: Sequence[Any], axis_name: Any = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from jax._base import _jaxlib
 from jax._language.effects import lowerable_effects as lowerable_effects
 from jax._language.effects import ordered_effects
 from jax._lowering import hlo as _builders
+from jax._lowering.attributes import ir_attribute as ir_attribute
 from jax._lowering.callback import emit_python_callback as emit_python_callback
 from jax._lowering.context import LoweringContext as LoweringRuleContext
 from jax._lowering.context import ModuleContext as ModuleContext
@@ -23,7 +24,7 @@ from jax._lowering.rules import register_lowering as register_lowering
 from jax._lowering.subprograms import build_function, call_jaxpr
 from jax._lowering.subprograms import cache_lowering as cache_lowering
 from jax._lowering.subprograms import lower_fun as lower_fun
-from jax._lowering.types import bool_attr, constant_makers, ir_type, ir_type_makers, string_attr
+from jax._lowering.types import constant_makers, ir_type, ir_type_makers
 from jax._lowering.types import dense_bool_array as _dense_bool_array
 from jax._lowering.types import dense_int_array as _dense_int_array
 from jax._lowering.types import dense_int_elements as _dense_int_elements
@@ -131,39 +132,6 @@ def i32_attr(i: int) -> Any:
 def i64_attr(i: int) -> Any:
     """A 64-bit integer."""
     return _i64_attr(i)
-
-
-def ir_attribute(val: Any) -> Any:
-    """The attribute for a Python value: a bool, number, string, NumPy array, or a sequence or dict of such.
-
-    Raises:
-      TypeError: for other values.
-    """
-    ir = _jaxlib.ir
-    if isinstance(val, ir.Attribute):
-        return val
-    if isinstance(val, (bool, np.bool_)):
-        return bool_attr(bool(val))
-    if isinstance(val, np.generic):
-        return _number_attr(val.item(), dtype_to_ir_type(val.dtype))
-    if isinstance(val, int):
-        return _i64_attr(val)
-    if isinstance(val, float):
-        return _number_attr(val, ir.F64Type.get())
-    if isinstance(val, str):
-        return string_attr(val)
-    if isinstance(val, np.ndarray):
-        return ir.DenseElementsAttr.get(np.ascontiguousarray(val), type=dtype_to_ir_type(val.dtype), shape=val.shape)
-    if isinstance(val, Mapping):
-        return ir.DictAttr.get({k: ir_attribute(v) for k, v in val.items()})
-    if isinstance(val, Sequence):
-        return ir.ArrayAttr.get([ir_attribute(v) for v in val])
-    raise TypeError(f"there is no MLIR attribute for {val!r} of type {type(val).__name__}")
-
-
-def _number_attr(value: Any, typ: Any) -> Any:
-    ir = _jaxlib.ir
-    return ir.FloatAttr.get(typ, value) if isinstance(value, float) else ir.IntegerAttr.get(typ, value)
 
 
 # --- programs in programs -------------------------------------------------------------------------------------------

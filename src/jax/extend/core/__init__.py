@@ -35,8 +35,8 @@ from jax._language.trace import take_current_trace as take_current_trace
 from jax._language.typecheck import JaxprTypeError as JaxprTypeError
 from jax._language.typecheck import check_jaxpr as check_jaxpr
 from jax._transforms.batch import BatchTrace
-from jax._transforms.batch import mapped_aval as mapped_aval
-from jax._transforms.batch import unmapped_aval as _unmapped_aval
+from jax._transforms.batch_jaxpr import mapped_aval as mapped_aval
+from jax._transforms.batch_jaxpr import unmapped_aval as _unmapped_aval
 from jax.dtypes import tangent_dtype as _tangent_dtype
 from jax.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 

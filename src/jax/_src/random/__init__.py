@@ -1,0 +1,1 @@
+"""View on the random generators."""
