@@ -27,6 +27,7 @@ from jax.random._calls import (
     sampler,
     spread,
 )
+from jax.random._impls import threefry
 from jax.random._primitives import random_split
 from jax.random._uniform import _normal, _rademacher, _uniform, take
 
@@ -53,7 +54,12 @@ def _sample(keys: Any, alpha: Any, *, log_space: bool) -> Any:
     """Every element has a key of its own, so that rejections of one do not show in another."""
     shape, count = typeof(alpha).shape, math.prod(typeof(alpha).shape[keys.ndim:])
     own = lax.reshape(random_split(keys, (count,)), (math.prod(shape),))
-    return lax.reshape(_marsaglia_tsang(own, lax.reshape(alpha, (math.prod(shape),)), log_space), shape)
+    flat = lax.reshape(alpha, (math.prod(shape),))
+    if keys.dtype._impl is threefry:
+        return lax.reshape(_marsaglia_tsang(own, flat, log_space), shape)
+    # Mapped over keys, XLA's generator draws from the first one only, and that one waits once it is accepted.
+    one_by_one = lax.map(lambda x: _marsaglia_tsang(*(lax.expand_dims(v, (0,)) for v in x), log_space), (own, flat))
+    return lax.reshape(one_by_one, shape)
 
 
 def _marsaglia_tsang(keys: Any, alpha: Any, log_space: bool) -> Any:
