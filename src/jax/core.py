@@ -11,8 +11,8 @@ from jax._language.avals import AbstractValue as AbstractValue
 from jax._language.avals import ShapedArray as ShapedArray
 from jax._language.avals import aval_makers as pytype_aval_mappings  # noqa: F401
 from jax._language.avals import typeof as get_aval  # noqa: F401
+from jax._language.evaluation import eval_jaxpr as eval_jaxpr
 from jax._language.jaxpr import Literal, Var
-from jax._language.jaxpr import eval_jaxpr as eval_jaxpr
 from jax._language.trace import Trace as Trace
 from jax._language.trace import Tracer as Tracer
 from jax._language.trace import bottom, entering, is_bottom

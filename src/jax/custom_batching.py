@@ -21,7 +21,8 @@ from jax._language.trace import is_bottom, run_in
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering.rules import register_lowering
 from jax._lowering.subprograms import call_jaxpr
-from jax._transforms.batch import AxisData, unmapped_aval
+from jax._transforms.batch import AxisData
+from jax._transforms.batch_jaxpr import unmapped_aval
 from jax._transforms.dce import dce_closed
 from jax._transforms.jvp import jvp_flat, jvp_jaxpr
 from jax._transforms.partial import save_everything

@@ -18,7 +18,8 @@ from jax._api.traced_calls import hoist_tracers
 from jax._base.source import api_boundary
 from jax._ground.structural import convert, instantiate_zeros
 from jax._language.avals import typeof
-from jax._language.jaxpr import ClosedJaxpr, DebugInfo, eval_jaxpr
+from jax._language.evaluation import eval_jaxpr
+from jax._language.jaxpr import ClosedJaxpr, DebugInfo
 from jax._language.staging import trace_to_jaxpr
 from jax._language.trace import Tracer
 from jax._language.zeros import SymbolicZero, Zero

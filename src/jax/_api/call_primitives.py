@@ -10,7 +10,8 @@ from jax._api.traced_calls import hoist_tracers
 from jax._dispatch.eager import operation
 from jax._language import rules
 from jax._language.avals import typeof
-from jax._language.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var, eval_jaxpr
+from jax._language.evaluation import eval_jaxpr
+from jax._language.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from jax._language.primitive import Primitive
 from jax._language.staging import trace_to_jaxpr
 from jax._language.trace import run_in
@@ -18,7 +19,8 @@ from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering.rules import register_lowering
 from jax._lowering.subprograms import call_jaxpr as lower_call
 from jax._transforms import partial
-from jax._transforms.batch import AxisData, batch_jaxpr_axes
+from jax._transforms.batch import AxisData
+from jax._transforms.batch_jaxpr import batch_jaxpr_axes
 from jax._transforms.dce import dce_closed
 from jax._transforms.jvp import jvp_jaxpr
 from jax._transforms.linearize import SplitTrace, split_rules

@@ -10,7 +10,8 @@ from jax._dispatch.program import run_program
 from jax._ground.structural import instantiate_zeros, sum_axes
 from jax._language import rules
 from jax._language.avals import typeof
-from jax._language.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn, eval_jaxpr
+from jax._language.evaluation import eval_jaxpr
+from jax._language.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
 from jax._language.primitive import Primitive
 from jax._language.staging import StagingTrace, trace_to_jaxpr
 from jax._language.trace import current_trace, run_in
@@ -61,13 +62,13 @@ class CustomJVPCall(CustomCall):
 
     def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         params = dict(params)
-        fun, jvp, n = self._replayed(params), params.pop("jvp"), params.pop("num_consts")
+        fun, jvp, n = self._replayed(params), params.pop("jvp_jaxpr_fun"), params.pop("num_consts")
         params.pop("call_jaxpr")
         return [fun, jvp if not n else lambda ps, ts: jvp(ps[n:], ts[n:])], params
 
     def stage(self, trace: StagingTrace, fun: FlatFunction, jvp: Any, args: Any, params: dict[str, Any]) -> Any:
         closed, consts = stage_call(trace, self, fun, args, params["name"])
-        eqn_params = dict(params, call_jaxpr=closed, jvp=jvp, num_consts=len(consts))
+        eqn_params = dict(params, call_jaxpr=closed, jvp_jaxpr_fun=jvp, num_consts=len(consts))
         return trace.emit(self, [*consts, *args], eqn_params, closed.out_avals, closed.effects)
 
 
@@ -93,7 +94,8 @@ class CustomVJPCall(CustomCall):
 
     def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         params = dict(params)
-        fun, fwd, bwd, n = self._replayed(params), params.pop("fwd"), params.pop("bwd"), params.pop("num_consts")
+        fun, fwd, bwd = self._replayed(params), params.pop("fwd_jaxpr_thunk"), params.pop("bwd")
+        n = params.pop("num_consts")
         params.pop("call_jaxpr")
         if not n:
             return [fun, fwd, bwd], params
@@ -103,7 +105,7 @@ class CustomVJPCall(CustomCall):
     def stage(self, trace: StagingTrace, fun: FlatFunction, fwd: Any, bwd: Any, args: Any,
               params: dict[str, Any]) -> Any:
         closed, consts = stage_call(trace, self, fun, args, params["name"])
-        eqn_params = dict(params, call_jaxpr=closed, fwd=fwd, bwd=bwd, num_consts=len(consts))
+        eqn_params = dict(params, call_jaxpr=closed, fwd_jaxpr_thunk=fwd, bwd=bwd, num_consts=len(consts))
         return trace.emit(self, [*consts, *args], eqn_params, closed.out_avals, closed.effects)
 
     def jvp_of_vjp(self, fun: FlatFunction, fwd: Any, bwd: Any, primals: Any, tangents: Any,

@@ -10,7 +10,8 @@ from jax._dispatch.program import run_program
 from jax._ground.structural import instantiate_zeros
 from jax._language import rules
 from jax._language.avals import typeof
-from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, eval_jaxpr
+from jax._language.evaluation import eval_jaxpr
+from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jax._language.primitive import Primitive
 from jax._language.staging import StagingTrace, trace_to_jaxpr
 from jax._language.trace import current_trace, run_in
@@ -18,10 +19,12 @@ from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering.rules import register_lowering
 from jax._lowering.subprograms import call_jaxpr
 from jax._transforms import partial
-from jax._transforms.batch import AxisData, batch_jaxpr_axes
+from jax._transforms.batch import AxisData
+from jax._transforms.batch_jaxpr import batch_jaxpr_axes
 from jax._transforms.dce import dce_closed
 from jax._transforms.jvp import jvp_jaxpr
-from jax._transforms.linearize import SplitTrace, linearize_jaxpr, split_rules
+from jax._transforms.linearize import SplitTrace, split_rules
+from jax._transforms.linearize_jaxpr import linearize_jaxpr
 from jax._transforms.transpose import backward_pass
 
 jit_p = Primitive("jit", multiple_results=True)

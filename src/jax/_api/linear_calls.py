@@ -14,13 +14,15 @@ from jax._dispatch.eager import operation
 from jax._ground.structural import add_tangents, broadcast_to_axis, convert, instantiate_zeros, move_axis
 from jax._language import rules
 from jax._language.avals import typeof
-from jax._language.jaxpr import ClosedJaxpr, JaxprEqn, eval_jaxpr
+from jax._language.evaluation import eval_jaxpr
+from jax._language.jaxpr import ClosedJaxpr, JaxprEqn
 from jax._language.primitive import Primitive
 from jax._language.staging import trace_to_jaxpr
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering.rules import register_lowering
 from jax._lowering.subprograms import call_jaxpr
-from jax._transforms.batch import AxisData, batch_flat, batch_jaxpr_axes, match_axis
+from jax._transforms.batch import AxisData, batch_flat, match_axis
+from jax._transforms.batch_jaxpr import batch_jaxpr_axes
 from jax._transforms.jvp import jvp_flat
 from jax.tree_util import tree_flatten, tree_unflatten
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from jax._base import config
 from jax._base._jaxlib import xla
-from jax._language.jaxpr import ClosedJaxpr, eval_jaxpr
+from jax._language.evaluation import eval_jaxpr
+from jax._language.jaxpr import ClosedJaxpr
 from jax._language.trace import bottom, run_in
 
 _INEXACT = "fcV"  # the extension floats are of kind V

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jax._base.caching import weak_cache
 from jax._ground.structural import broadcast_to_axis, move_axis
 from jax._language import rules
 from jax._language.avals import ShapedArray, typeof
-from jax._language.axes import axis_env, extend_axis_env
-from jax._language.jaxpr import ClosedJaxpr, eval_jaxpr
-from jax._language.staging import trace_to_jaxpr
+from jax._language.axes import extend_axis_env
 from jax._language.trace import Trace, Tracer, current_trace, run_in, run_rule
 from jax._transforms.jvp import no_rule_message
 
@@ -211,109 +208,6 @@ def match_axis(size: Any, src: Any, dst: Any, x: Any) -> Any:
 
 def bdim_at_front(x: Any, dim: Any, size: Any) -> Any:
     return match_axis(size, dim, 0, x)
-
-
-def batch_jaxpr(closed: ClosedJaxpr, axis: AxisData, in_batched: Sequence[bool],
-                instantiate: bool | Sequence[bool]) -> tuple[ClosedJaxpr, list[bool]]:
-    """The jaxpr with the axis mapped at position 0 of the marked inputs; ``instantiate`` forces it on outputs.
-
-    Returns it and which outputs carry the axis (at position 0).
-    """
-    force = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
-    return _batch_jaxpr(closed, axis, tuple(0 if b else None for b in in_batched), force, axis_env.get())
-
-
-def batch_jaxpr_axes(closed: ClosedJaxpr, axis: AxisData, in_dims: Sequence[Any],
-                     instantiate: bool | Sequence[bool]) -> tuple[ClosedJaxpr, list[bool]]:
-    """:func:`batch_jaxpr` with the mapped axis at any position of the inputs."""
-    force = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
-    return _batch_jaxpr(closed, axis, tuple(in_dims), force, axis_env.get())
-
-
-@weak_cache
-def _batch_jaxpr(closed: ClosedJaxpr, axis: AxisData, in_dims: tuple[Any, ...], force: tuple[bool, ...],
-                 env: Any) -> tuple[ClosedJaxpr, list[bool]]:
-    in_avals = [a if d is None else unmapped_aval(axis.size, d, a)
-                for a, d in zip(closed.in_avals, in_dims, strict=True)]
-    out_batched: list[bool] = []
-
-    def fun(*args: Any) -> list[Any]:
-        outs, dims = batch_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args, in_dims)
-        dst = [0 if (d is not None or f) else None for d, f in zip(dims, force, strict=True)]
-        out_batched.extend(d is not None for d in dst)
-        return [match_axis(axis.size, d, t, x) for x, d, t in zip(outs, dims, dst, strict=True)]
-
-    jaxpr, consts = trace_to_jaxpr(fun, in_avals, closed.jaxpr.debug_info._replace(arg_names=None))
-    return ClosedJaxpr(jaxpr, consts), out_batched
-
-
-def mapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
-    """``aval`` without its mapped axis."""
-    if axis is None or not isinstance(aval, ShapedArray):
-        return aval
-    if aval.shape[axis] != size:
-        raise ValueError(f"the mapped axis {axis} of {aval.str_short()} does not have size {size}")
-    return aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1:])
-
-
-def unmapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
-    """``aval`` with an axis of ``size`` inserted at ``axis``."""
-    if axis is None or not isinstance(aval, ShapedArray):
-        return aval
-    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
-
-
-# --- helpers for the rules of common kinds of primitives ------------------------------------------------------------
-
-def defvectorized(prim: Any) -> None:
-    """The primitive acts on each element of its one operand: the axis stays where it is."""
-    def rule(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-        return prim.bind(args[0], **params), ([dims[0]] if prim.multiple_results else dims[0])
-    rules.primitive_batchers[prim] = rule
-
-
-def defbroadcasting(prim: Any) -> None:
-    """The primitive acts on corresponding elements of operands of equal shape (0-d ones are allowed)."""
-    rules.primitive_batchers[prim] = lambda args, dims, **params: broadcast_batcher(prim, args, dims, **params)
-
-
-def broadcast_batcher(prim: Any, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-    """Aligns the operands of an n-ary element-wise primitive and applies it."""
-    shapes = {(typeof(x).shape, d) for x, d in zip(args, dims, strict=True) if typeof(x).ndim}
-    if len(shapes) == 1 and all(d is not None or typeof(x).ndim == 0 for x, d in zip(args, dims, strict=True)):
-        _, dim = next(iter(shapes))
-        if all(typeof(x).ndim for x in args):
-            out = prim.bind(*args, **params)
-            return (out, [dim] * len(out)) if prim.multiple_results else (out, dim)
-    size = next(typeof(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
-    dim = next(d for d in dims if d is not None)
-    ranks = [typeof(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
-    rank = max(ranks)
-    if any(r < rank for r in ranks):  # 0-d operands among others (select_n, clamp): broadcast them fully
-        shape = next(_example_shape(x, d) for x, d, r in zip(args, dims, ranks, strict=True) if r == rank)
-        args, dims = _expand_scalars(args, dims, ranks, rank, shape, size)
-        dim = 0
-    args = [match_axis(size, d, dim, x) for x, d in zip(args, dims, strict=True)]
-    out = prim.bind(*args, **params)
-    return (out, [dim] * len(out)) if prim.multiple_results else (out, dim)
-
-
-def _example_shape(x: Any, d: Any) -> tuple[int, ...]:
-    shape = typeof(x).shape
-    return shape if d is None else shape[:d] + shape[d + 1:]
-
-
-def _expand_scalars(args: Any, dims: Any, ranks: Any, rank: int, shape: Any, size: Any) -> tuple[list[Any], list[Any]]:
-    from jax._ground.structural import broadcast_in_dim  # only mixed ranks need it
-    new_args, new_dims = [], []
-    for x, d, r in zip(args, dims, ranks, strict=True):
-        if r < rank and d is not None:
-            x, d = broadcast_in_dim(x, (size, *shape), (0,)), 0
-        elif r < rank:
-            x = broadcast_in_dim(x, shape, ())
-        new_args.append(x)
-        new_dims.append(d)
-    return new_args, new_dims
 
 
 # --- values of other libraries' types -------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ from jax._base.caching import weak_cache
 from jax._ground.structural import add_tangents, instantiate_zeros
 from jax._language import rules
 from jax._language.avals import typeof
-from jax._language.jaxpr import ClosedJaxpr, eval_jaxpr
+from jax._language.evaluation import eval_jaxpr
+from jax._language.jaxpr import ClosedJaxpr
 from jax._language.staging import trace_to_jaxpr
 from jax._language.trace import Trace, Tracer, current_trace, run_in, run_rule
 from jax._language.zeros import Zero

@@ -8,7 +8,8 @@ from typing import Any
 from jax._base import source as source_info
 from jax._ground.structural import add_tangents, instantiate_zeros
 from jax._language import rules
-from jax._language.jaxpr import Jaxpr, JaxprEqn, Literal, Var, bind_eqn
+from jax._language.evaluation import bind_eqn
+from jax._language.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from jax._language.zeros import UndefinedPrimal, Zero
 
 

@@ -17,15 +17,18 @@ from jax._ground.structural import broadcast_in_dim, instantiate_zeros, zeros_of
 from jax._language import rules
 from jax._language.avals import typeof
 from jax._language.effects import ordered_effects
-from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, eval_jaxpr
+from jax._language.evaluation import eval_jaxpr
+from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from jax._language.staging import trace_to_jaxpr
 from jax._language.trace import run_in
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._transforms import partial
-from jax._transforms.batch import AxisData, batch_jaxpr_axes, match_axis
+from jax._transforms.batch import AxisData, match_axis
+from jax._transforms.batch_jaxpr import batch_jaxpr_axes
 from jax._transforms.dce import dce_jaxpr, prune_consts
 from jax._transforms.jvp import jvp_jaxpr
-from jax._transforms.linearize import SplitTrace, linearize_jaxpr, split_rules
+from jax._transforms.linearize import SplitTrace, split_rules
+from jax._transforms.linearize_jaxpr import linearize_jaxpr
 from jax._transforms.transpose import backward_pass
 from jax.lax._comparison import ne
 from jax.lax._cond import cond_p

@@ -11,12 +11,14 @@ import numpy as np
 from jax._base.caching import weak_cache
 from jax._ground.structural import broadcast_in_dim, convert
 from jax._language.avals import ShapedArray, typeof
-from jax._language.jaxpr import ClosedJaxpr, DebugInfo, Literal, eval_jaxpr
+from jax._language.evaluation import eval_jaxpr
+from jax._language.jaxpr import ClosedJaxpr, DebugInfo, Literal
 from jax._language.staging import trace_to_jaxpr
 from jax._language.trace import Tracer
 from jax._lowering.context import Scope
 from jax._lowering.emit import emit_jaxpr
-from jax._transforms.batch import AxisData, batch_jaxpr
+from jax._transforms.batch import AxisData
+from jax._transforms.batch_jaxpr import batch_jaxpr
 from jax.lax._arithmetic import add, add_p, mul, mul_p
 from jax.lax._bitwise import and_p, bitwise_and, bitwise_or, bitwise_xor, or_p, xor_p
 from jax.lax._join import concatenate, slice_along

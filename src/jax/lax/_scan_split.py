@@ -14,7 +14,7 @@ from jax._base.caching import no_context, weak_cache
 from jax._language import rules
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from jax._transforms.dce import dce_closed, dce_jaxpr, prune_consts
-from jax._transforms.linearize import linearize_jaxpr
+from jax._transforms.linearize_jaxpr import linearize_jaxpr
 from jax._transforms.partial import partial_eval_jaxpr
 from jax.lax._control_common import (
     Marks,

@@ -14,7 +14,8 @@ from jax._language.staging import trace_to_jaxpr
 from jax._language.trace import run_in
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._transforms import partial
-from jax._transforms.batch import AxisData, batch_jaxpr_axes, match_axis
+from jax._transforms.batch import AxisData, match_axis
+from jax._transforms.batch_jaxpr import batch_jaxpr_axes
 from jax._transforms.dce import dce_jaxpr, prune_consts
 from jax._transforms.jvp import jvp_jaxpr
 from jax._transforms.linearize import SplitTrace, split_rules

@@ -9,12 +9,14 @@ from jax._api.linear import linear_transpose, linearize
 from jax._base.source import api_boundary
 from jax._ground.structural import instantiate_zeros
 from jax._language import rules
-from jax._language.jaxpr import ClosedJaxpr, eval_jaxpr
+from jax._language.evaluation import eval_jaxpr
+from jax._language.jaxpr import ClosedJaxpr
 from jax._language.primitive import Primitive
 from jax._language.zeros import SymbolicZero, UndefinedPrimal, Zero
 from jax._lowering.emit import emit_jaxpr
 from jax._lowering.rules import register_lowering
-from jax._transforms.batch import AxisData, batch_jaxpr_axes, match_axis
+from jax._transforms.batch import AxisData, match_axis
+from jax._transforms.batch_jaxpr import batch_jaxpr_axes
 from jax._transforms.jvp import jvp_jaxpr
 from jax.custom_derivatives import custom_jvp
 from jax.lax._arithmetic import neg, sub

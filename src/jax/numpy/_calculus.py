@@ -121,6 +121,8 @@ def _diff(a: Any, prepend: Any, append: Any, n: int, axis: int) -> Any:
     a = concatenate(parts, axis) if len(parts) > 1 else a
     different = typeof(a).dtype == np.bool_
     for _ in range(n):
+        if dims.is_zero(shape_of(a)[axis]):
+            break
         high, low = _cut(a, 1, None, axis), _cut(a, 0, -1, axis)
         a = lax.ne(high, low) if different else lax.sub(high, low)
     return a

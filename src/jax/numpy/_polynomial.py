@@ -141,8 +141,8 @@ def _roots_with_zeros(p: Any) -> Any:
         return lax.full((0,), 0, wide)
     dtype = typeof(p).dtype
     seen = lax.cummax(convert(lax.ne(p, lax.full_like(p, 0)), np.dtype(np.int32)))
-    leading = lax.sub(constant(np.dtype(np.int32), n), _sum(seen))
-    leading = lax.min(convert(leading, np.dtype(np.int32)), constant(np.dtype(np.int32), n - 1))
+    leading = lax.sub(constant(np.dtype(np.int32), n), lax.reduce_sum(seen, (0,)))
+    leading = lax.min(leading, constant(np.dtype(np.int32), n - 1))
     moved = lax.dynamic_slice(lax.concatenate([p, lax.full((n,), 0, dtype)], 0), (leading,), (n,))
     found = _companion_roots(moved)
     # Coefficients that came in behind added roots at zero: as many as are to be NaN.

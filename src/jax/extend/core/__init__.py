@@ -15,6 +15,7 @@ from jax._language.avals import aval_makers, typeof
 from jax._language.axes import axis_env
 from jax._language.effects import Effect as Effect
 from jax._language.effects import no_effects as no_effects
+from jax._language.evaluation import jaxpr_as_fun as jaxpr_as_fun
 from jax._language.jaxpr import ClosedJaxpr as ClosedJaxpr
 from jax._language.jaxpr import DebugInfo as DebugInfo
 from jax._language.jaxpr import DropVar as DropVar
@@ -22,7 +23,6 @@ from jax._language.jaxpr import Jaxpr as Jaxpr
 from jax._language.jaxpr import JaxprEqn as JaxprEqn
 from jax._language.jaxpr import Literal as Literal
 from jax._language.jaxpr import Var as Var
-from jax._language.jaxpr import jaxpr_as_fun as jaxpr_as_fun
 from jax._language.jaxpr import jaxprs_in_params as jaxprs_in_params
 from jax._language.jaxpr import new_jaxpr_eqn as new_jaxpr_eqn
 from jax._language.jaxpr import subjaxprs as subjaxprs

@@ -193,6 +193,8 @@ def sum_columns(x: Any) -> Any:
 def take_rows(x: Any, order: Any) -> Any:
     """The rows of matrices ``(..., m, n)`` in an order ``(..., k)`` that is their own."""
     shape = typeof(x).shape
+    if 0 in shape:
+        return x
     lead = tuple(range(len(shape) - 2))
     axis = len(lead)
     numbers = GatherDimensionNumbers((axis + 1,), (axis,), (axis,), lead, lead)
@@ -202,6 +204,8 @@ def take_rows(x: Any, order: Any) -> Any:
 
 def put_rows(x: Any, order: Any) -> Any:
     """The inverse of :func:`take_rows` for permutations: row ``i`` of ``x`` becomes row ``order[i]``."""
+    if 0 in typeof(x).shape:
+        return x
     lead = tuple(range(len(typeof(x).shape) - 2))
     axis = len(lead)
     numbers = ScatterDimensionNumbers((axis + 1,), (axis,), (axis,), lead, lead)
