@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,12 @@ from jax._base._jaxlib import Device, Sharding, xla
 from jax._base.source import api_boundary
 from jax._ground.structural import deflinear
 from jax._language import rules
-from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
-from jax._language.trace import Tracer
 from jax._lowering.rules import extended_by_batching, register_lowering
 from jax._runtime import backend, transfer
 from jax._runtime.array import ArrayImpl
+from jax.dtypes import ExtendedDType
+from jax.dtypes import ExtendedDType
 from jax.tree_util import broadcast_prefix, tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 # --- the primitive --------------------------------------------------------------------------------------------------
@@ -93,7 +93,9 @@ def device_get(x: Any) -> Any:
         if isinstance(leaf, ArrayImpl):
             return transfer.to_host(leaf)
         convert = getattr(leaf, "__array__", None)
-        return leaf if convert is None or isinstance(leaf, np.generic) else np.asarray(leaf)
+        if convert is None or isinstance(leaf, np.generic) or isinstance(getattr(leaf, "dtype", None), ExtendedDType):
+            return leaf  # typed keys have no form on the host
+        return np.asarray(leaf)
     return tree_map(fetch, x)
 
 
@@ -146,11 +148,3 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
     if not devices:
         raise ValueError("device_put_replicated needs at least one device")
     return device_put_sharded([x] * len(devices), devices)
-
-
-def is_traced(x: Any) -> bool:
-    return isinstance(x, Tracer)
-
-
-__all__ = ["Callable", "ShapedArray", "block_until_ready", "copy_to_host_async", "device_get", "device_put",
-           "device_put_p", "device_put_replicated", "device_put_sharded", "live_arrays", "typeof"]

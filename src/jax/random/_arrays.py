@@ -15,6 +15,7 @@ from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
 from jax._lowering.rules import register_lowering
 from jax._runtime import transfer
+from jax._runtime.array import Shard
 from jax.random._impls import UINT32, PRNGImpl, implementations
 
 # --- the dtype ------------------------------------------------------------------------------------------------------
@@ -119,6 +120,14 @@ class KeyArray(Array):
     def __hash__(self) -> int:
         raise TypeError("typed keys are arrays and therefore not hashable; jax.random.key_data gives their raw words")
 
+    def __bool__(self) -> bool:
+        raise TypeError("typed keys have no truth value; compare them with ==, or see jax.random.key_data")
+
+    def item(self, *args: int) -> Any:
+        raise TypeError("typed keys have no Python form; jax.random.key_data gives their raw words")
+
+    tolist = item
+
     def block_until_ready(self) -> Any:
         self._base_array.block_until_ready()
         return self
@@ -146,6 +155,17 @@ class KeyArray(Array):
 
     def addressable_data(self, index: int) -> Any:
         return KeyArray(self._impl, self._base_array.addressable_data(index))
+
+    def _shards(self, shards: list[Shard]) -> list[Shard]:
+        ndim = len(self.shape)
+        return [Shard(s.device, s.index[:ndim], s.replica_id, None if s.data is None else KeyArray(self._impl, s.data))
+                for s in shards]
+
+    addressable_shards = property(lambda self: self._shards(self._base_array.addressable_shards))
+    global_shards = property(lambda self: self._shards(self._base_array.global_shards))
+
+    def unsafe_buffer_pointer(self) -> int:
+        return self._base_array.unsafe_buffer_pointer()
 
 
 def _unpickle(name: str, data: Any) -> KeyArray:
