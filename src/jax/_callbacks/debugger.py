@@ -7,6 +7,7 @@ import linecache
 import pprint
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from types import FrameType
 from typing import Any
@@ -17,7 +18,7 @@ from jax._callbacks.function import HostFunction, result_types, split_arguments
 from jax._callbacks.pure import pure_callback_p
 from jax._language.avals import typeof
 from jax._language.trace import Tracer
-from jax.tree_util import tree_flatten, tree_map, tree_unflatten
+from jax.tree_util import is_tree_node, tree_flatten, tree_map, tree_unflatten
 
 
 @api_boundary
@@ -103,8 +104,12 @@ class _Opaque:
 
 def _presentable(value: Any) -> Any:
     """A variable as what may be passed to the debugger: trees that contain traced values as they are, others opaque."""
+    if not isinstance(value, Tracer) and not is_tree_node(type(value)):
+        return _Opaque(value)
     try:
-        leaves, _ = tree_flatten(value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about other people's variables
+            leaves, _ = tree_flatten(value)
     except (TypeError, ValueError):
         return _Opaque(value)
     tracers = [x for x in leaves if isinstance(x, Tracer)]
