@@ -28,10 +28,6 @@ remat_p = Primitive("checkpoint", multiple_results=True)
 remat_p.abstract_cache = None
 
 
-def _abstract(*avals: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
-    return jaxpr.out_avals, jaxpr.effects
-
-
 def _impl(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
     return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
 
@@ -139,7 +135,7 @@ def _dce(used_outputs: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn 
                              outvars=[v for v, u in zip(eqn.outvars, used_outputs, strict=True) if u])
 
 
-remat_p.def_effectful_abstract_eval(_abstract)
+remat_p.def_effectful_abstract_eval(lambda *avals, jaxpr, **params: (jaxpr.out_avals, jaxpr.effects))
 remat_p.def_impl(_impl)
 register_lowering(remat_p, _lower, cacheable=False)
 rules.primitive_jvps[remat_p] = _jvp

@@ -111,14 +111,16 @@ def _place(x: Any, d: Any, dst: Any, size: Any, out_tree: Any, i: int, sum_match
 
 
 def _path(tree: Any, i: int) -> str:
-    paths = tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0]
-    return keystr(paths[i][0]) or "(the only one)"
+    return keystr(_key_path(tree, i)) or "(the only one)"
+
+
+def _key_path(tree: Any, i: int) -> Any:
+    return tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0][i][0]
 
 
 def _arg_path(in_tree: Any, i: int) -> str:
-    path = tree_flatten_with_path(tree_unflatten(in_tree, list(range(in_tree.num_leaves))))[0][i][0]
-    kind = "args" if path[0].idx == 0 else "kwargs"
-    return kind + keystr(path[1:])
+    path = _key_path(in_tree, i)
+    return ("args" if path[0].idx == 0 else "kwargs") + keystr(path[1:])
 
 
 def _normalize(d: int, aval: Any, i: int, in_tree: Any) -> int:

@@ -100,8 +100,7 @@ def call_rule(ctx: LoweringContext, rule: Callable[..., Any], operands: Sequence
             return (outs,) if isinstance(outs, _jaxlib.ir.Value) else outs
 
         name = ctx.primitive.name if ctx.primitive is not None else getattr(rule, "__name__", "f")
-        symbol = build_function(module, name, [x.type for x in operands], out_types, fill)
-        found = module.functions[key] = (symbol, out_types)
+        found = module.functions[key] = (build_function(module, name, [x.type for x in operands], out_types, fill), out_types)
     return call_function(found[0], found[1], operands)
 
 
