@@ -7,7 +7,12 @@ BLANKS: dict[str, dict[str, str]] = {
         "a form in which LAPACK returns factors; the factorisations themselves have derivatives":
             "geqp3 geqrf hessenberg householder_product ormqr schur tridiagonal",
         "occurs in lowering rules only": "lapack_call",
-        "takes no operands": "platform_index",
+        "takes no operands": "axis_index platform_index",
+        "the trace calls the function's own rule": "custom_jvp_call custom_vjp_call",
+        "it can only be transposed: custom_vjp has no forward mode": "custom_lin",
+        "its bounds are settings; samples are differentiated through jax.random": "rng_uniform",
+        "what the derivative of a window's maximum lowers to; select_and_scatter_add has the derivatives":
+            "select_and_scatter",
     },
     "transpose": {
         "a form in which LAPACK returns factors; the factorisations themselves have derivatives":
@@ -15,7 +20,12 @@ BLANKS: dict[str, dict[str, str]] = {
         "occurs in lowering rules only": "lapack_call",
         "a factorisation is not linear, and its tangents are made of linear primitives":
             "cholesky cholesky_update eig eigh lu qr svd symmetric_product",
-        "takes no operands": "platform_index",
+        "takes no operands": "axis_index platform_index",
+        "the trace calls the function's own rule": "custom_jvp_call custom_vjp_call",
+        "not linear; its tangent is made of linear primitives":
+            "approx_top_k cumlogsumexp cummax cummin cumprod logaddexp logaddexp2 pmax pmin random_gamma reduce "
+            "reduce_max reduce_min reduce_prod reduce_window reduce_window_max reduce_window_min scatter-max "
+            "scatter-min select_and_scatter sort top_k",
         "not linear; its tangent is a product of the operands' tangents and known factors":
             "abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e beta_density cbrt clamp cos cosh digamma "
             "erf erf_inv erfc exp exp2 expm1 gamma_density hyp1f1 hyp2f1 igamma igamma_grad_a igammac integer_pow lgamma log "
@@ -23,11 +33,14 @@ BLANKS: dict[str, dict[str, str]] = {
             "regularized_incomplete_beta regularized_incomplete_beta_grad_a regularized_incomplete_beta_grad_b rem "
             "rsqrt sign sin sinh sqrt square tan tanh zeta",
         "its derivative is zero":
+            "argmax argmin random_bits random_clone random_fold_in random_seed random_split random_unwrap random_wrap "
+            "reduce_and reduce_or reduce_xor rng_bit_generator rng_uniform stop_gradient threefry2x32 "
             "and bitcast_convert_type ceil clz eq eq_to floor ge gt iota is_finite le le_to lt lt_to "
             "lu_pivots_to_permutation mulhi ne not or population_count "
             "round shift_left shift_right_arithmetic shift_right_logical xor",
     },
     "batching": {
+        "the trace maps the function and its rule": "custom_jvp_call custom_vjp_call",
         "occurs in lowering rules only": "lapack_call",
         "takes no operands": "platform_index",
     },

@@ -17,9 +17,12 @@ from jax._language.avals import ShapedArray, typeof
 from jax._language.axes import axis_size as _axis_size
 from jax._language.effects import NamedAxisEffect
 from jax._language.primitive import Primitive
+from jax._language.zeros import Zero
 from jax._lowering.rules import register_lowering
 from jax._transforms.batch import AxisData, match_axis
 from jax.lax._arithmetic import div, mul
+from jax.lax._comparison import eq
+from jax.lax._conversion import convert_element_type
 from jax.lax._gather import GatherScatterMode
 from jax.lax._reduce import reduce_max_p, reduce_min_p
 from jax.lax._shape import reshape
@@ -99,6 +102,26 @@ pmin_p = _reduction("pmin", lambda x, axes: reduce_min_p.bind(x, axes=axes, out_
 deflinear(psum_p, lambda ct, x, axes, axis_index_groups: [_psum_transpose(ct, x, axes, axis_index_groups)])
 
 
+def _extremum_jvp(prim: Primitive) -> Callable[..., Any]:
+    """The tangent of the elements that attain the extremum, shared equally among ties."""
+    def jvp(primals: Any, tangents: Any, *, axes: Any, axis_index_groups: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        out = prim.bind(x, axes=axes, axis_index_groups=axis_index_groups)
+        if type(t) is Zero:
+            return out, Zero.from_primal_value(out)
+        if any(isinstance(a, int) for a in axes):
+            raise NotImplementedError(f"the derivative of {prim} over array axes is not defined; use jnp.{prim.name[1:]} "
+                                      "for them first")
+        hit = convert_element_type(eq(x, out), typeof(t).dtype)
+        share = psum_p.bind(hit, axes=axes, axis_index_groups=axis_index_groups)
+        return out, div(psum_p.bind(mul(t, hit), axes=axes, axis_index_groups=axis_index_groups), share)
+    return jvp
+
+
+for _p in (pmax_p, pmin_p):
+    rules.primitive_jvps[_p] = _extremum_jvp(_p)
+
+
 def _like(x: Any, n: int) -> Any:
     return np.array(n, typeof(x).dtype)
 
@@ -130,7 +153,6 @@ def _number(x: Any) -> Any:
     """Booleans are counted as integers."""
     aval = typeof(x)
     if aval.dtype == np.bool_:
-        from jax.lax._conversion import convert_element_type  # only booleans are converted
         return convert_element_type(x, np.dtype("int32"))
     return x
 
@@ -146,8 +168,7 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
         total = psum(leaf, axis_name)
         dtype = typeof(total).dtype
         if np.issubdtype(dtype, np.integer):
-            from jax.lax._conversion import convert_element_type  # only integers are converted
-            total = convert_element_type(total, np.dtype("float32"))
+                total = convert_element_type(total, np.dtype("float32"))
         return div(total, _like(total, n))
     return tree_map(mean, x)
 
