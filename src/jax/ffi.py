@@ -112,7 +112,8 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
       JaxRuntimeError: the target is not registered.
     """
     if vmap_method is not None and vmap_method not in METHODS:
-        raise ValueError(f"ffi_call: vmap_method must be one of {', '.join(map(repr, METHODS))} or None, got {vmap_method!r}")
+        raise ValueError(f"ffi_call: vmap_method must be one of {', '.join(map(repr, METHODS))} or None, "
+                         f"got {vmap_method!r}")
     avals, out_tree = result_types("ffi_call", result_shape_dtypes)
     out_layouts = [output_layouts] if output_layouts is not None and not isinstance(result_shape_dtypes, (tuple, list)) \
         else output_layouts
@@ -193,8 +194,8 @@ def _lower(ctx: LoweringContext, *operands: Any, target_name: str, has_side_effe
 
 
 def _jvp(primals: Any, tangents: Any, *, target_name: str, **params: Any) -> Any:
-    raise ValueError(f"the FFI call of {target_name} cannot be differentiated, as nothing is known of its derivative; wrap the "
-                     "function that makes it in jax.custom_jvp or jax.custom_vjp")
+    raise ValueError(f"the FFI call of {target_name} cannot be differentiated, as nothing is known of its derivative; wrap "
+                     "the function that makes it in jax.custom_jvp or jax.custom_vjp")
 
 
 def _batch(axis: AxisData, args: Any, dims: Any, *, vmap_method: str | None, result_avals: Any, **params: Any) -> Any:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import threading
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+
+import jax
+import jax.numpy as jnp
 from jax import lax
 from jax.experimental import io_callback
 
@@ -216,7 +217,8 @@ def test_debug_callback_sees_primal_values():
 
 def test_debug_callback_takes_anything(capsys):
     seen = []
-    jax.jit(lambda x: jax.debug.callback(lambda a, b, *, c: seen.append((a, float(b["x"]), c)), "text", {"x": x}, c=None))(2.0)
+    look = lambda a, b, *, c: seen.append((a, float(b["x"]), c))  # noqa: E731
+    jax.jit(lambda x: jax.debug.callback(look, "text", {"x": x}, c=None))(2.0)
     jax.effects_barrier()
     assert seen == [("text", 2.0, None)]
 

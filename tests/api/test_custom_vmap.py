@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+
+import jax
+import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap, sequential_vmap
 from jax.custom_derivatives import linear_call

@@ -163,7 +163,7 @@ class _Session(cmd.Cmd):
         except Exception as error:
             self._say("*** " + "".join(traceback.format_exception_only(error)).strip())
 
-    def default(self, line: str) -> bool | None:
+    def default(self, line: str) -> bool | None:  # type: ignore[override]
         """Anything that is no command is evaluated."""
         if line == "EOF":
             return self.do_continue("")

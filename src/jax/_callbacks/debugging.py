@@ -81,9 +81,9 @@ def debug_callback(callback: Callable[..., Any], *args: Any, ordered: bool = Fal
     watch(_Ignoring(callback), args, kwargs, ordered, partitioned)
 
 
-def watch(function: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool,
+def watch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool,
           partitioned: bool = False) -> None:
-    """Calls ``function``, which returns None, when the program runs."""
+    """Calls ``function``, a callable that returns None, when the program runs."""
     arrays, tree, fixed = split_arguments(args, kwargs)
     debug_callback_p.bind(*arrays, callback=HostFunction(function, tree, fixed),
                           effect=ordered_debug_effect if ordered else debug_effect, partitioned=bool(partitioned))

@@ -246,7 +246,7 @@ def _rows_now(prim: Any, size: int, args: Sequence[Any], dims: Sequence[Any], pa
             for k, a in enumerate(params.get("result_avals", ()))]
 
 
-def _rows_of(x: Any, d: int) -> Sequence[Any]:
+def _rows_of(x: Any, d: int) -> Any:
     dtype = typeof(x).dtype
     if isinstance(dtype, Extended):
         return [dtype.wrap(transfer.to_device(row)) for row in np.moveaxis(np.asarray(dtype.unwrap(x)), d, 0)]
