@@ -28,8 +28,8 @@ BLANKS: dict[str, dict[str, str]] = {
             "scatter-min select_and_scatter sort top_k",
         "not linear; its tangent is a product of the operands' tangents and known factors":
             "abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e beta_density cbrt clamp cos cosh digamma "
-            "erf erf_inv erfc exp exp2 expm1 gamma_density hyp1f1 hyp2f1 igamma igamma_grad_a igammac integer_pow lgamma log "
-            "log1p log2 logistic max min nextafter one_minus_square polygamma pow random_gamma_grad "
+            "erf erf_inv erfc exp exp2 expm1 gamma_density hyp1f1 hyp2f1 igamma igamma_grad_a igammac integer_pow lgamma "
+            "log log1p log2 logistic max min nextafter one_minus_square polygamma pow random_gamma_grad "
             "regularized_incomplete_beta regularized_incomplete_beta_grad_a regularized_incomplete_beta_grad_b rem "
             "rsqrt sign sin sinh sqrt square tan tanh zeta",
         "its derivative is zero":

@@ -97,8 +97,8 @@ def _reduction(name: str, over_axes: Callable[[Any, tuple[int, ...]], Any], unma
 
 
 psum_p = _reduction("psum", sum_axes, lambda x, n: mul(x, _like(x, n)))
-pmax_p = _reduction("pmax", lambda x, axes: reduce_max_p.bind(x, axes=axes, out_sharding=None), lambda x, n: x)
-pmin_p = _reduction("pmin", lambda x, axes: reduce_min_p.bind(x, axes=axes, out_sharding=None), lambda x, n: x)
+pmax_p = _reduction("pmax", lambda x, axes: reduce_max_p.bind(x, axes=axes), lambda x, n: x)
+pmin_p = _reduction("pmin", lambda x, axes: reduce_min_p.bind(x, axes=axes), lambda x, n: x)
 deflinear(psum_p, lambda ct, x, axes, axis_index_groups: [_psum_transpose(ct, x, axes, axis_index_groups)])
 
 
