@@ -36,7 +36,8 @@ CALLS = {
     "gradient": lambda np: np.gradient(X), "gradient-axis": lambda np: np.gradient(X, axis=1),
     "gradient-h": lambda np: np.gradient(X, 2.0, 0.5), "gradient-x": lambda np: np.gradient(X, T, axis=1),
     "gradient-2": lambda np: np.gradient(X, T, axis=-1, edge_order=2),
-    "gradient-2-even": lambda np: np.gradient(X, 0.3, axis=1, edge_order=2), "gradient-both": lambda np: np.gradient(X, 1.0, T),
+    "gradient-2-even": lambda np: np.gradient(X, 0.3, axis=1, edge_order=2),
+    "gradient-both": lambda np: np.gradient(X, 1.0, T),
     "unwrap": lambda np: np.unwrap(X * 9), "unwrap-axis": lambda np: np.unwrap(X * 9, axis=0),
     "unwrap-int": lambda np: np.unwrap(np.arange(9) * 5 % 7, period=7), "unwrap-discont": lambda np: np.unwrap(X * 9, 5.0),
     "unwrap-even": lambda np: np.unwrap(np.array([0, 2, 0, 4, 6]), period=4),
@@ -70,7 +71,8 @@ def test_derivatives(fn):
 
 def test_errors():
     for call, message in [
-        (lambda: jnp.diff(X, -1), "negative"), (lambda: jnp.diff(1.0), "scalar"), (lambda: jnp.gradient(X, 1.0, 2.0, 3.0), "axes"),
+        (lambda: jnp.diff(X, -1), "negative"), (lambda: jnp.diff(1.0), "scalar"),
+        (lambda: jnp.gradient(X, 1.0, 2.0, 3.0), "axes"),
         (lambda: jnp.gradient(X[:, :1]), "too few"), (lambda: jnp.gradient(X, T[:3], axis=1), "vector of 6"),
         (lambda: jnp.cov(X[None]), "more than 2"), (lambda: jnp.cov(X, fweights=np.ones(2, int)), "2 elements"),
         (lambda: jnp.cov(X, ddof=0.5), "integer"), (lambda: jnp.gradient(X, edge_order=3), "edge_order"),

@@ -65,6 +65,11 @@ class Trace:
         """``val`` as an operand under this trace."""
         return val
 
+    @property
+    def main(self) -> Trace:
+        """What tracers of this trace have in common, by which other libraries compare them."""
+        return self
+
     def is_finished(self) -> bool:
         return False
 

@@ -14,7 +14,7 @@ from jax._ground.families import category
 from jax._language.avals import typeof
 from jax.custom_derivatives import custom_jvp
 from jax.numpy._promotion import promote_args_inexact
-from jax.scipy.special._common import chebyshev, in_float32, like, operands, with_slope
+from jax.scipy.special._common import chebyshev, horner, in_float32, like, operands, with_slope
 from jax.scipy.special._tables import DAWSN, ERFCX
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
@@ -57,6 +57,9 @@ def erfcx(x: Any) -> Any:
     return _erfcx(*operands("erfcx", x))
 
 
+_DAWSN_SERIES = (1.0, -2 / 3, 4 / 15, -8 / 105, 16 / 945, -32 / 10395, 64 / 135135, -128 / 2027025)
+
+
 def _dawson_integral(x: Any) -> Any:
     y = x * x
     t = jnp.where(jnp.isinf(y), jnp.ones_like(x), (y - 20) / (y + 20))
@@ -64,7 +67,8 @@ def _dawson_integral(x: Any) -> Any:
     far = jnp.abs(x) > 1e4
     scale = jnp.where(far, 0.5 / jnp.where(far, x, jnp.ones_like(x)),
                       x / (1 + 2 * jnp.where(far, jnp.zeros_like(y), y)))
-    return chebyshev(t, DAWSN) * scale
+    small = jnp.where(y < 0.05, y, jnp.zeros_like(y))
+    return jnp.where(y < 0.05, x * horner(small, _DAWSN_SERIES), chebyshev(t, DAWSN) * scale)
 
 
 _dawsn = with_slope(lambda x: in_float32(_dawson_integral, x), lambda x, out: 1 - 2 * x * out)

@@ -20,6 +20,7 @@ _EULER = float(np.euler_gamma)
 # --- exponential integrals ------------------------------------------------------------------------------------------
 
 _SERIES = [1 / (k * math.factorial(k)) for k in range(1, 80)]
+_SERIES_20 = [20.0 ** (k - 1) * c for k, c in enumerate(_SERIES, 1)]  # in x / 20, so that none underflows
 
 
 def _exp1_value(x: Any) -> Any:
@@ -44,7 +45,7 @@ def exp1(x: Any) -> Any:
 def _expi_value(x: Any) -> Any:
     near = jnp.where((x > 0) & (x <= 20), x, jnp.ones_like(x))
     count = 80 if typeof(x).dtype.itemsize > 4 else 60
-    series = _EULER + jnp.log(near) + near * horner(near, _SERIES[:count])
+    series = _EULER + jnp.log(near) + near * horner(near / 20, _SERIES_20[:count])
     far = jnp.where((x > 20) & (x < np.inf), x, like(x, 40))
     t = 40 / far - 1
     half = jnp.exp(0.5 * far)  # exp(x) may overflow where the result does not
@@ -176,29 +177,35 @@ def _fresnel_value(x: Any) -> tuple[Any, Any]:
     t = 2 * (inner / _CUT) ** 4 - 1
     s_near = inner ** 3 * chebyshev(t, tables.FRESNEL_S)
     c_near = inner * chebyshev(t, tables.FRESNEL_C)
-    outer = jnp.where(near | (size > 1e6), like(x, 2), size)
+    outer = jnp.where(near | jnp.isinf(size), like(x, 2), size)
     y = outer ** 4 - _CUT ** 4
     t = jnp.where(jnp.isinf(y), jnp.ones_like(x), (y - 20) / (y + 20))
     f = chebyshev(t, tables.FRESNEL_F) / (math.pi * outer)
     t = jnp.where(jnp.isinf(y), jnp.ones_like(x), (y - 40) / (y + 40))
-    g = chebyshev(t, tables.FRESNEL_G) / (math.pi ** 2 * outer ** 3)
+    g = chebyshev(t, tables.FRESNEL_G) / (math.pi ** 2 * outer) / outer / outer
     # sin and cos of pi x**2 / 2; the whole turns of x**2 are taken off before
     half = _quarter_turns(outer)
     sine, cosine = jnp.sin(math.pi / 2 * half), jnp.cos(math.pi / 2 * half)
     s_far, c_far = 0.5 - f * cosine - g * sine, 0.5 + f * sine - g * cosine
-    s = jnp.where(near, s_near, jnp.where(size > 1e6, like(x, 0.5), s_far))
-    c = jnp.where(near, c_near, jnp.where(size > 1e6, like(x, 0.5), c_far))
+    s = jnp.where(near, s_near, jnp.where(jnp.isinf(size), like(x, 0.5), s_far))
+    c = jnp.where(near, c_near, jnp.where(jnp.isinf(size), like(x, 0.5), c_far))
     sign = jnp.sign(x)
     wrong = jnp.isnan(x)
     return jnp.where(wrong, x, sign * s), jnp.where(wrong, x, sign * c)
 
 
 def _quarter_turns(x: Any) -> Any:
-    """``x**2`` modulo 4, from the whole and the fractional part of ``x``."""
+    """``x**2`` modulo 4, exactly, from the whole part ``w`` and the rest ``r`` of ``x``: ``w**2 + 2 w r + r**2``.
+
+    For the second term ``w`` is split once more, into parts whose products with ``r`` have no more bits than the dtype.
+    """
+    half = 2.0 ** (26 if typeof(x).dtype.itemsize > 4 else 12)
     whole = jnp.round(x)
     rest = x - whole
-    square = jnp.mod(whole, 4) ** 2  # (4 k + r)**2 and r**2 differ by a multiple of 8
-    return jnp.mod(square, 4) + 2 * jnp.mod(whole, like(x, 2 ** 20)) * rest + rest * rest
+    high = jnp.round(whole / half)
+    low = whole - high * half
+    middle = high * jnp.mod(half * rest, 2) + low * rest
+    return jnp.mod(jnp.mod(whole, 4) ** 2, 4) + 2 * jnp.mod(middle, 2) + rest * rest
 
 
 @custom_jvp

@@ -33,8 +33,8 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
       ValueError: for shapes that do not fit.
     """
     if allow_singular is not None:
-        raise NotImplementedError("multivariate_normal.logpdf: allow_singular= is not supported; add a small multiple of the "
-                                  "identity to cov")
+        raise NotImplementedError("multivariate_normal.logpdf: allow_singular= is not supported; add a small multiple of "
+                                  "the identity to cov")
     return _logpdf(x, mean, cov)
 
 
