@@ -121,12 +121,16 @@ def _fold_in(keys: Any, data: Any) -> Any:
     raw = random_unwrap(keys)
     if not shape:
         return _finished(impl.fold_in(raw, data), impl)
-    n = len(impl.key_shape)
-    axes = tuple(range(len(shape))) if keys.shape else ()
-    raw = lax.broadcast_in_dim(raw, (*shape, *impl.key_shape), (*axes, *range(len(shape), len(shape) + n)))
-    data = lax.broadcast_in_dim(data, shape, tuple(range(len(shape))) if data.shape else ())
+    # What is the same for all stays so: unsafe_rbg mapped over equal data would make different numbers of them.
+    in_axes = (0 if keys.shape else None, 0 if data.shape else None)
     size = math.prod(shape)
-    folded = vmap(impl.fold_in)(lax.reshape(raw, (size, *impl.key_shape)), lax.reshape(data, (size,)))
+    if keys.shape:
+        n = len(impl.key_shape)
+        raw = lax.broadcast_in_dim(raw, (*shape, *impl.key_shape), tuple(range(len(shape) + n)))
+        raw = lax.reshape(raw, (size, *impl.key_shape))
+    if data.shape:
+        data = lax.reshape(lax.broadcast_in_dim(data, shape, tuple(range(len(shape)))), (size,))
+    folded = vmap(impl.fold_in, in_axes)(raw, data)
     return _finished(lax.reshape(folded, (*shape, *impl.key_shape)), impl)
 
 
