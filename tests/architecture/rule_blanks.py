@@ -21,7 +21,6 @@ BLANKS: dict[str, dict[str, str]] = {
         "a factorisation is not linear, and its tangents are made of linear primitives":
             "cholesky cholesky_update eig eigh lu qr svd symmetric_product",
         "takes no operands": "axis_index platform_index",
-        "the trace calls the function's own rule": "custom_jvp_call custom_vjp_call",
         "not linear; its tangent is made of linear primitives":
             "approx_top_k cumlogsumexp cummax cummin cumprod logaddexp logaddexp2 pmax pmin random_gamma reduce "
             "reduce_max reduce_min reduce_prod reduce_window reduce_window_max reduce_window_min scatter-max "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jax._api.jit_primitive import call_params, jit_p
 from jax._api.traced_calls import hoist_tracers
 from jax._dispatch.program import run_program
 from jax._ground.structural import instantiate_zeros, sum_axes
@@ -19,6 +20,8 @@ from jax._language.zeros import Zero, is_undefined_primal
 from jax._lowering.rules import register_lowering
 from jax._lowering.subprograms import call_jaxpr
 from jax._transforms.batch import AxisData, _batch_flat, match_axis
+from jax._transforms.partial import partial_eval_jaxpr
+from jax._transforms.transpose import backward_pass
 from jax.dtypes import float0
 
 FlatFunction = Callable[..., list[Any]]
@@ -194,8 +197,28 @@ def _call_dce(used_outputs: list[bool], eqn: JaxprEqn) -> tuple[list[bool], Jaxp
     return [True] * len(eqn.invars), eqn
 
 
-rules.dce_rules[custom_jvp_call_p] = _call_dce
-rules.dce_rules[custom_vjp_call_p] = _call_dce
+def _call_transpose(cts: Any, *args: Any, call_jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
+    """Of a function applied to tangents: it is linear, and what it computes is transposed."""
+    return backward_pass(call_jaxpr.jaxpr, call_jaxpr.consts, args, cts)
+
+
+def _call_partial(policy: Any, unknown: Sequence[bool], eqn: JaxprEqn) -> Any:
+    """A call with unknown arguments is split, as any call is, if some of its results are known all the same."""
+    n = len(eqn.outvars)
+    if not any(unknown):
+        saved = policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
+        return eqn, None, [False] * n, list(eqn.outvars) if saved else []
+    closed = eqn.params["call_jaxpr"]
+    if all(partial_eval_jaxpr(closed, unknown).out_unknown):
+        return None, eqn, [True] * n, []
+    plain = eqn.replace(primitive=jit_p, params=call_params(closed, eqn.params.get("name") or "custom_call"))
+    return rules.partial_eval_rules[jit_p](policy, unknown, plain)
+
+
+for _prim in (custom_jvp_call_p, custom_vjp_call_p):
+    rules.dce_rules[_prim] = _call_dce
+    rules.primitive_transposes[_prim] = _call_transpose
+    rules.partial_eval_rules[_prim] = _call_partial
 
 
 # --- the tangent of a custom_vjp function ---------------------------------------------------------------------------
