@@ -12,6 +12,10 @@ COLUMNS = ("abstract", "lowering", "jvp", "transpose", "batching")
 def primitives() -> list:
     """Every primitive that this package makes, sorted by name."""
     import jax
+    import jax.custom_batching
+    import jax.debug
+    import jax.experimental
+    import jax.ffi
     import jax.numpy
     import jax.random
     import jax.scipy.linalg

@@ -95,7 +95,7 @@ def test_opaque_trace_state_tells_transformations_apart():
 
 # --- primitives that call jaxprs --------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("prim", [primitives.call_p, primitives.closed_call_p, core.create_call_primitive("mine")],
+@pytest.mark.parametrize("prim", [primitives.call_p, primitives.closed_call_p, core.create_call_primitive("test_mine")],
                          ids=lambda p: p.name)
 def test_call_primitives(prim):
     f = lambda x, y: prim.bind(lu.wrap_init(lambda a, b: [jnp.sin(a) * b, a + 1]), x, y)  # noqa: E731
@@ -120,7 +120,7 @@ def test_call_primitives(prim):
 # --- rules in the forms that other libraries use ----------------------------------------------------------------------
 
 def test_batching_rules_with_size_and_name_of_the_axis():
-    prim = Primitive("scale_by_size")
+    prim = Primitive("test_scale_by_size")
     prim.def_impl(lambda x: x)
     prim.def_abstract_eval(lambda x: x)
 
@@ -135,7 +135,7 @@ def test_batching_rules_with_size_and_name_of_the_axis():
 
 
 def test_partial_evaluation_rules_of_other_libraries():
-    prim = Primitive("refusing")
+    prim = Primitive("test_refusing")
     pe.partial_eval_jaxpr_custom_rules[prim] = \
         lambda *args: pe.partial_eval_jaxpr_custom_rule_not_implemented("refusing", *args)
     prim.def_abstract_eval(lambda x: x)
@@ -186,7 +186,7 @@ def test_constants_and_types_of_other_libraries():
     class Seven:
         pass
 
-    prim = Primitive("use_seven")
+    prim = Primitive("test_use_seven")
     prim.def_abstract_eval(lambda x, y: x)
     mlir.register_lowering(prim, lambda ctx, x, y: [mlir.hlo.multiply(x, y)])
     jax.core.pytype_aval_mappings[Seven] = lambda _: jax.core.ShapedArray((), np.dtype("float32"))

@@ -65,7 +65,7 @@ def test_misuse():
 def test_rules_for_primitives():
     from jax.extend.core import Primitive
     from jax.interpreters import mlir
-    prim = Primitive("potrf")
+    prim = Primitive("test_potrf")
     prim.multiple_results = True
     prim.def_abstract_eval(lambda a, uplo: [a, a.update(shape=(), dtype=np.dtype("int32"))])
     mlir.register_lowering(prim, ffi.ffi_lowering(

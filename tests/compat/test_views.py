@@ -53,7 +53,7 @@ def test_forward_mode_on_leaves():
 
 
 def test_apply_primitive_serves_as_an_implementation():
-    prim = Primitive("two_times")
+    prim = Primitive("test_two_times")
     prim.def_impl(lambda *args, **params: xla.apply_primitive(prim, *args, **params))
     prim.def_abstract_eval(lambda x: x)
     mlir.register_lowering(prim, mlir.lower_fun(lambda x: x * 2, multiple_results=False))
@@ -73,7 +73,7 @@ def test_lowering_helpers():
         fun = mlir.lower_jaxpr_to_fun(ctx.module_context, "helper", closed, [])
         call = mlir.func_dialect.CallOp([x.type], mlir.ir.FlatSymbolRefAttr.get(fun.name.value), [x])
         return call.results
-    prim = Primitive("with_helper")
+    prim = Primitive("test_with_helper")
     prim.def_abstract_eval(lambda x: x)
     mlir.register_lowering(prim, rule)
     assert np.allclose(jax.jit(prim.bind)(jnp.ones(3)), 2 * np.sin(1.0))
