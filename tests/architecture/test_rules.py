@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+
 import pytest
 
 from tests.architecture import rule_matrix
 from tests.architecture.rule_blanks import BLANKS
+from tests.architecture.sources import ROOT
 
 pytestmark = pytest.mark.quick
 
 
 @pytest.fixture(scope="module")
 def matrix():
-    found = rule_matrix.matrix()
+    # In an interpreter of its own: other tests make primitives too.
+    done = subprocess.run(
+        [sys.executable, "-c", "import json; from tests.architecture.rule_matrix import matrix; print(json.dumps(matrix()))"],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}, capture_output=True, text=True,
+        check=True)
+    found = [tuple(row) for row in json.loads(done.stdout.splitlines()[-1])]
     print(rule_matrix.table(found))
     return found
 
