@@ -9,6 +9,14 @@ import jax
 import jax.numpy as jnp
 
 la = jnp.linalg
+
+
+@pytest.fixture(autouse=True)
+def no_rank_promotion():
+    with jax.numpy_rank_promotion("raise"):
+        yield
+
+
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(4, 4)).astype("f")
 P = (A @ A.T + 4 * np.eye(4)).astype("f")
@@ -23,11 +31,11 @@ def test_named_results():
     q, r = la.qr(A)
     close(q @ r, A)
     out = la.svd(A)
-    close((out.U * out.S) @ out.Vh, A)
+    close((out.U * out.S[None]) @ out.Vh, A)
     out = la.eigh(P)
-    close(P @ out.eigenvectors, out.eigenvectors * out.eigenvalues)
+    close(P @ out.eigenvectors, out.eigenvectors * out.eigenvalues[None])
     out = la.eig(A)
-    close(A @ out.eigenvectors, out.eigenvectors * out.eigenvalues, 1e-3)
+    close(A @ out.eigenvectors, out.eigenvectors * out.eigenvalues[None], 1e-3)
     out = la.slogdet(A)
     close(out.sign * np.exp(out.logabsdet), np.linalg.det(A))
 

@@ -14,7 +14,7 @@ P, Q = np.array([2.0, -1.0, 3.0, 5.0]), np.array([1.0, 4.0])
 
 @pytest.fixture(autouse=True)
 def wide():
-    with enable_x64(True):
+    with enable_x64(True), jax.numpy_rank_promotion("raise"):
         yield
 
 

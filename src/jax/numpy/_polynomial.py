@@ -372,7 +372,7 @@ def _polyfit(x: Any, y: Any, w: Any, deg: int, rcond: Any, full: bool, cov: Any)
                              "coefficients with; use cov='unscaled'")
         residuals = residuals / as_dtype(n - deg - 1, typeof(residuals).dtype, False)
     if len(shape_of(y)) == 1:
-        return c, gram if cov == "unscaled" else gram * residuals
+        return c, gram if cov == "unscaled" else gram * lax.reshape(residuals, (1, 1))
     if cov == "unscaled":
         return c, lax.expand_dims(gram, (2,))
     return c, lax.expand_dims(gram, (2,)) * lax.expand_dims(residuals, (0, 1))

@@ -9,6 +9,7 @@ import numpy as np
 
 from jax import lax
 from jax._api.composite import composite
+from jax._api.jit import jit
 from jax._ground.families import constant
 from jax._ground.structural import convert, full
 from jax._language.avals import typeof
@@ -40,6 +41,11 @@ def det(a: Any) -> Any:
     n = typeof(a).shape[-1]
     if n <= 3:
         return _small_det(a, n)
+    return _large_det(a)
+
+
+@jit  # the derivative is traced once for all programs
+def _large_det(a: Any) -> Any:
     return _det(a)
 
 

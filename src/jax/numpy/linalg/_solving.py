@@ -11,6 +11,7 @@ import numpy as np
 
 from jax import lax
 from jax._api.composite import composite
+from jax._api.jit import jit
 from jax._ground.families import constant
 from jax._ground.structural import broadcast_in_dim, convert, full
 from jax._language import dims
@@ -97,16 +98,17 @@ def solve_matrices(a: Any, b: Any) -> Any:
     if len(s) == 2 and len(t) > 2:  # one matrix: right-hand sides side by side
         count = len(t) - 2
         wide = lax.transpose(b, (count, *range(count), count + 1))
-        flat = _solve_alike(a, lax.reshape(wide, (t[-2], dims.size_of(t[:-2]) * t[-1])))
+        flat = _solve_systems(a, lax.reshape(wide, (t[-2], dims.size_of(t[:-2]) * t[-1])))
         return lax.transpose(lax.reshape(flat, typeof(wide).shape), (*range(1, count + 1), 0, count + 1))
     lead = dims.broadcast_shapes([s[:-2], t[:-2]])
     if lead is None:
         raise ValueError(f"linalg.solve: systems of shape {s} and right-hand sides of shape {t} do not fit: their "
                          "leading dimensions do not broadcast")
-    return _solve_alike(a, lead_to(b, lead, 2))
+    return _solve_systems(a, lead_to(b, lead, 2))
 
 
-def _solve_alike(a: Any, b: Any) -> Any:
+@jit  # the functions of the linear solve are traced once for all programs
+def _solve_systems(a: Any, b: Any) -> Any:
     lead = typeof(b).shape[:-2]
     packed, _, order = lu(stop_gradient(a))
     packed, order = lead_to(packed, lead, 2), lead_to(order, lead, 1)
