@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes, lax
+from jax import numpy as jnp
 from jax._api.jit import jit
+from jax._base.caching import register_cache
+from jax._base.config import debug_key_reuse, enable_x64
 from jax._language.avals import typeof
 from jax._language.trace import current_trace
 from jax.lax._creation import as_shape
@@ -35,20 +38,40 @@ def sampler(fun: Callable[..., Any]) -> Any:
         return fun(random_wrap(raw, impl), *args, **dict(settings))
 
     on_words.__name__ = on_words.__qualname__ = name
-    compiled = jit(on_words, static_argnames=("impl", "settings"))
+    compiled = jit(on_words, static_argnames=("impl", "settings")).in_cpp
 
     def run(key: Any, *args: Any, **settings: Any) -> Any:
         staged = _get_trace().staged
-        if type(key) is not KeyArray or key.aval.shape:
+        if type(key) is not KeyArray or key.aval.shape or debug_key_reuse.value:
             key, _ = typed_key(key, name)
             if not staged and type(key) is not KeyArray:
                 return compiled(random_unwrap(key), *args, impl=key.dtype._impl, settings=(*settings.items(),))
         if staged:
             return fun(key, *args, **settings)
+        for x in args:
+            if type(x) is float or type(x) is int:
+                args = tuple([on_device(x) if type(x) is float or type(x) is int else x for x in args])
+                break
         return compiled(key._base_array, *args, impl=key._impl, settings=(*settings.items(),))
 
     fun.run = run  # type: ignore[attr-defined]
     return fun
+
+
+_numbers: dict[Any, Any] = {}
+register_cache(_numbers.clear, name="jax.random.numbers")
+
+
+def on_device(x: Any) -> Any:
+    """A Python number as an array, remembered: moving it to the device takes longer than many samplers run."""
+    # Zeros of both signs are equal, and so are integers and floats.
+    key = (x if x else str(x), type(x), enable_x64.value)
+    found = _numbers.get(key)
+    if found is None:
+        if len(_numbers) > 256:
+            _numbers.clear()
+        found = _numbers[key] = jnp.asarray(x)
+    return found
 
 
 # --- shapes ---------------------------------------------------------------------------------------------------------

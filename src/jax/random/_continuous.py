@@ -268,7 +268,8 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
 
 @sampler
 def _maxwell(key: Any, *, shape: tuple[Any, ...], dtype: Any) -> Any:
-    vectors = _normal(key, shape=(*shape, 3), dtype=dtype)
+    # Computed before the sum, as existing streams are: fused, the sums round differently.
+    vectors = lax.optimization_barrier(_normal(key, shape=(*shape, 3), dtype=dtype))
     return lax.sqrt(lax.reduce_sum(lax.mul(vectors, vectors), (len(shape),)))
 
 

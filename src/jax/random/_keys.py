@@ -174,6 +174,8 @@ def typed_key(key: Any, api: str) -> tuple[Any, bool]:
 
 def typed_keys(keys: Any, api: str) -> tuple[Any, bool]:
     """Like :func:`typed_key`, for any number of keys."""
+    if _follows_keys.value:
+        refuse_to_follow(api)
     dtype = getattr(keys, "dtype", None)
     if isinstance(dtype, KeyDType):
         return keys, True
@@ -186,6 +188,14 @@ def typed_keys(keys: Any, api: str) -> tuple[Any, bool]:
     if mode != "allow":
         _refuse_raw(api, mode)
     return random_wrap(keys, impl), False
+
+
+_follows_keys = config.debug_key_reuse
+
+
+def refuse_to_follow(api: str) -> None:
+    """The option has to be honoured or refused: a check that finds nothing would mislead."""
+    raise NotImplementedError(f"jax.random.{api}: jax_debug_key_reuse is not supported yet; switch it off")
 
 
 def _describe(x: Any) -> str:
@@ -206,17 +216,17 @@ def _refuse_raw(api: str, mode: Any) -> None:
 
 # --- new keys -------------------------------------------------------------------------------------------------------
 
-def _eager(fun: Callable[..., Any]) -> Callable[..., Any]:
+def _eager(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
     """A function of a typed key as one compiled call on its words: ``(raw, *args, impl=, **settings) -> raw``."""
     def on_words(raw: Any, *args: Any, impl: PRNGImpl, setting: Any) -> Any:
         return random_unwrap(fun(random_wrap(raw, impl), *args, *setting))
 
-    on_words.__name__ = fun.__name__
-    return jit(on_words, static_argnames=("impl", "setting"))
+    on_words.__name__ = on_words.__qualname__ = name
+    return jit(on_words, static_argnames=("impl", "setting")).in_cpp
 
 
-_split_words = _eager(random_split)
-_fold_words = _eager(random_fold_in)
+_split_words = _eager(random_split, "split")
+_fold_words = _eager(lambda key, data: random_fold_in(key, lax.convert_element_type(data, UINT32)), "fold_in")
 
 
 def split(key: Any, num: int | Sequence[int] = 2) -> Any:
@@ -259,7 +269,9 @@ def fold_in(key: Any, data: Any) -> Any:
     """
     keys, typed = typed_key(key, "fold_in")
     if type(data) is int:
-        word = np.uint32(data & 0xFFFFFFFF)
+        data &= 0xFFFFFFFF
+        # A Python integer is the cheapest argument of a compiled call, but has to fit in 32 bits with a sign.
+        word = data if data < 2**31 and not _get_trace().staged else np.uint32(data)
     else:
         aval = typeof(data)
         if aval.shape:
