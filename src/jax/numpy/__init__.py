@@ -23,8 +23,6 @@ from jax.numpy._attributes import shape as shape
 from jax.numpy._attributes import size as size
 from jax.numpy._bits import packbits as packbits
 from jax.numpy._bits import unpackbits as unpackbits
-from jax.numpy._calculus import corrcoef as corrcoef
-from jax.numpy._calculus import cov as cov
 from jax.numpy._calculus import diff as diff
 from jax.numpy._calculus import ediff1d as ediff1d
 from jax.numpy._calculus import gradient as gradient
@@ -32,6 +30,8 @@ from jax.numpy._calculus import trapezoid as trapezoid
 from jax.numpy._calculus import unwrap_phase as unwrap  # noqa: F401
 from jax.numpy._convolution import convolve as convolve
 from jax.numpy._convolution import correlate as correlate
+from jax.numpy._covariance import corrcoef as corrcoef
+from jax.numpy._covariance import cov as cov
 from jax.numpy._creation import arange as arange
 from jax.numpy._creation import array as array
 from jax.numpy._creation import asarray as asarray
@@ -49,6 +49,8 @@ from jax.numpy._creation import ones as ones
 from jax.numpy._creation import ones_like as ones_like
 from jax.numpy._creation import zeros as zeros
 from jax.numpy._creation import zeros_like as zeros_like
+from jax.numpy._cross import cross as cross
+from jax.numpy._cross import kron as kron
 from jax.numpy._cumulative import cumprod as cumprod
 from jax.numpy._cumulative import cumsum as cumsum
 from jax.numpy._cumulative import cumulative_prod as cumulative_prod
@@ -114,11 +116,11 @@ from jax.numpy._nan_reductions import nanstd as nanstd
 from jax.numpy._nan_reductions import nansum as nansum
 from jax.numpy._nan_reductions import nanvar as nanvar
 from jax.numpy._pad import pad as pad
+from jax.numpy._polyfit import polyfit as polyfit
 from jax.numpy._polynomial import poly as poly
 from jax.numpy._polynomial import polyadd as polyadd
 from jax.numpy._polynomial import polyder as polyder
 from jax.numpy._polynomial import polydiv as polydiv
-from jax.numpy._polynomial import polyfit as polyfit
 from jax.numpy._polynomial import polyint as polyint
 from jax.numpy._polynomial import polymul as polymul
 from jax.numpy._polynomial import polysub as polysub
@@ -128,10 +130,8 @@ from jax.numpy._positions import argmax as argmax
 from jax.numpy._positions import argmin as argmin
 from jax.numpy._positions import nanargmax as nanargmax
 from jax.numpy._positions import nanargmin as nanargmin
-from jax.numpy._products import cross as cross
 from jax.numpy._products import dot as dot
 from jax.numpy._products import inner as inner
-from jax.numpy._products import kron as kron
 from jax.numpy._products import matmul as matmul
 from jax.numpy._products import matvec as matvec
 from jax.numpy._products import outer as outer

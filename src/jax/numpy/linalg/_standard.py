@@ -11,6 +11,7 @@ import numpy as np
 from jax import numpy as jnp
 from jax._language.avals import typeof
 from jax.numpy import _products as products
+from jax.numpy._cross import cross as cross_product
 from jax.numpy._promotion import check_arraylike, unwrap
 
 
@@ -25,7 +26,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     if not (-len(s) <= axis < len(s) and -len(t) <= axis < len(t)) or s[axis] != 3 or t[axis] != 3:
         raise ValueError(f"linalg.cross: vectors of three components along axis {axis} are needed, got shapes {s} "
                          f"and {t}")
-    return products.cross(x1, x2, axis=axis)
+    return cross_product(x1, x2, axis=axis)
 
 
 def outer(x1: Any, x2: Any, /) -> Any:
