@@ -532,6 +532,8 @@ def entry_of(x: Any) -> Entry:
     if x is None or isinstance(x, (type, str, np.dtype)):
         if isinstance(x, type) and x in python_scalar_dtypes:
             return scalar_dtype(x), x is not bool
+        if isinstance(x, type) and isinstance(getattr(x, "dtype", None), np.dtype):
+            return _host_dtype(x), False  # jnp.float64 and kin stand for what is as wide as is allowed
         return requested_dtype(x, "result_type"), False
     return _foreign_entry(x)
 

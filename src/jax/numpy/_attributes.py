@@ -12,26 +12,31 @@ from jax._language.dims import canonical_axes
 from jax.dtypes import bfloat16
 from jax.numpy._creation import asarray
 from jax.numpy._promotion import check_arraylike, shape_of
+from jax.stages import ShapeDtypeStruct
 
 _Array = xla.Array
 
 
+def _sizes(name: str, a: Any) -> tuple[Any, ...]:
+    if isinstance(a, ShapeDtypeStruct):
+        return a.shape
+    check_arraylike(name, a)
+    return shape_of(a)
+
+
 def shape(a: Any) -> tuple[Any, ...]:
     """The size along each axis."""
-    check_arraylike("shape", a)
-    return shape_of(a)
+    return _sizes("shape", a)
 
 
 def ndim(a: Any) -> int:
     """The number of axes."""
-    check_arraylike("ndim", a)
-    return len(shape_of(a))
+    return len(_sizes("ndim", a))
 
 
 def size(a: Any, axis: Any = None) -> int:
     """The number of elements, or the size along ``axis`` (an integer or several)."""
-    check_arraylike("size", a)
-    sizes = shape_of(a)
+    sizes = _sizes("size", a)
     if axis is None:
         return dims.size_of(sizes)
     axes = canonical_axes(tuple(axis) if isinstance(axis, (tuple, list)) else (axis,), len(sizes), "size", "axis")
