@@ -121,6 +121,18 @@ def test_other_generators(impl, name):
     assert not np.array_equal(first, fun(random.split(key)[0]))
 
 
+def test_loops_of_other_generators_are_not_mapped():
+    key = random.key(3, impl="rbg")
+    for fun in (lambda k: random.poisson(k, 30.0), lambda k: random.binomial(k, 100, 0.4)):
+        with pytest.raises(NotImplementedError, match="jax.lax.map"):
+            jax.vmap(fun)(random.split(key, 3))
+        assert jax.lax.map(fun, random.split(key, 3)).shape == (3,)
+    with pytest.raises(NotImplementedError, match="rbg"):
+        jax.vmap(lambda a: random.poisson(key, a))(A)
+    keys = random.split(key, 3)  # gamma variables have a primitive, which takes the elements one by one
+    close(jax.vmap(lambda k: random.gamma(k, A))(keys), np.stack([random.gamma(k, A) for k in keys]))
+
+
 def test_few_equations():
     def count(fun):
         return len(jax.make_jaxpr(fun)(KEY).eqns)

@@ -35,6 +35,9 @@ from jax.nn._normalization import logsumexp as logsumexp
 from jax.nn._normalization import one_hot as one_hot
 from jax.nn._normalization import softmax as softmax
 from jax.nn._normalization import standardize as standardize
+from jax.nn._scaled import get_scaled_dot_general_config as get_scaled_dot_general_config
+from jax.nn._scaled import scaled_dot_general as scaled_dot_general
+from jax.nn._scaled import scaled_matmul as scaled_matmul
 
 
 def __getattr__(name: str) -> _Any:

@@ -22,7 +22,7 @@ from jax.random._calls import (
     spread,
 )
 from jax.random._gamma import check_method
-from jax.random._primitives import random_split
+from jax.random._primitives import for_loop, random_split
 from jax.random._uniform import _normal, _uniform, take
 
 
@@ -98,7 +98,7 @@ def _poisson_products(key: Any, lam: Any, dtype: Any) -> Any:
 
     def step(carry: Any) -> Any:
         count, key, log_product = carry
-        keys = random_split(key, (2,))
+        keys = random_split(for_loop(key), (2,))
         count = lax.select_n(lax.gt(log_product, goal), count, lax.add(count, np.asarray(1, dtype)))
         u = _uniform(take(keys, 1), shape=lam.shape, dtype=lam.dtype)
         return count, take(keys, 0), lax.add(log_product, lax.log(u))
@@ -121,7 +121,7 @@ def _poisson_rejection(key: Any, lam: Any) -> Any:
 
     def step(carry: Any) -> Any:
         found, done, key = carry
-        keys = random_split(key, (3,))
+        keys = random_split(for_loop(key), (3,))
         u = lax.sub(_uniform(take(keys, 1), shape=lam.shape, dtype=lam.dtype), number(0.5))
         v = _uniform(take(keys, 2), shape=lam.shape, dtype=lam.dtype)
         us = lax.sub(number(0.5), lax.abs(u))
@@ -244,7 +244,7 @@ def _binomial_inversion(key: Any, n: Any, p: Any) -> Any:
 
     def step(carry: Any) -> Any:
         count, waited, key = carry
-        keys = random_split(key, (2,))
+        keys = random_split(for_loop(key), (2,))
         count = lax.select_n(lax.le(waited, n), count, lax.add(count, np.asarray(1, n.dtype)))
         u = _uniform(take(keys, 0), shape=n.shape, dtype=n.dtype)
         return count, lax.add(waited, lax.ceil(lax.div(lax.log(u), log_fail))), take(keys, 1)
@@ -299,7 +299,7 @@ def _binomial_rejection(key: Any, n: Any, p: Any) -> Any:
 
     def step(carry: Any) -> Any:
         found, done, key = carry
-        keys = random_split(key, (3,))
+        keys = random_split(for_loop(key), (3,))
         u = lax.sub(_uniform(take(keys, 1), shape=n.shape, dtype=n.dtype), number(0.5))
         v = _uniform(take(keys, 2), shape=n.shape, dtype=n.dtype)
         us = lax.sub(number(0.5), lax.abs(u))

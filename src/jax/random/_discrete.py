@@ -72,17 +72,16 @@ def _categorical(key: Any, logits: Any, *, axis: int, shape: tuple[Any, ...], re
     aval = typeof(logits)
     extra = shape[:len(shape) - len(aval.shape) + 1]
     categories = aval.shape[axis]
-    index = dtypes.scalar_dtype(int)
     if not replace:
         noisy = lax.add(logits, _gumbel(key, shape=aval.shape, dtype=aval.dtype, mode=mode))
         chosen = lax.top_k(lax.transpose(noisy, (*(i for i in range(noisy.ndim) if i != axis), axis)),
                            math.prod(extra))[1]
         last = chosen.ndim - 1
-        return lax.convert_element_type(lax.reshape(lax.transpose(chosen, (last, *range(last))), shape), index)
+        return lax.reshape(lax.transpose(chosen, (last, *range(last))), shape)
     inner = list(shape[len(extra):])
     inner.insert(axis, categories)
     noise = _gumbel(key, shape=(*extra, *inner), dtype=aval.dtype, mode=mode)
-    return lax.argmax(lax.add(noise, spread(logits, typeof(noise).shape)), axis + len(extra), index)
+    return lax.argmax(lax.add(noise, spread(logits, typeof(noise).shape)), axis + len(extra), dtypes.scalar_dtype(int))
 
 
 # --- permutations ---------------------------------------------------------------------------------------------------

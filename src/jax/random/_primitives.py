@@ -17,7 +17,7 @@ from jax._language.primitive import Primitive
 from jax._lowering.rules import register_lowering
 from jax._lowering.subprograms import cache_lowering, lower_fun
 from jax.random._arrays import KeyDType, dtype_of, random_unwrap, random_wrap
-from jax.random._impls import UINT32, PRNGImpl
+from jax.random._impls import UINT32, PRNGImpl, threefry
 
 
 def _keys(what: str, aval: Any) -> PRNGImpl:
@@ -176,3 +176,30 @@ random_clone_p.def_abstract_eval(lambda keys: keys)
 register_lowering(random_clone_p, lambda ctx, keys: [keys])
 zero_derivative(random_clone_p)
 rules.primitive_batchers[random_clone_p] = lambda args, dims: (random_clone_p.bind(args[0]), dims[0])
+
+
+# --- loops ----------------------------------------------------------------------------------------------------------
+
+random_unmapped_p = Primitive("random_unmapped")
+
+
+def for_loop(key: Any) -> Any:
+    """The key of a loop that draws until all samples are accepted; it may be mapped only for threefry keys.
+
+    XLA's generator, mapped over keys, draws everything from the first of them. In a mapped loop that key would wait once
+    its own samples are accepted, the others would be given the same numbers again and again, and the loop never end.
+    """
+    return key if key.dtype._impl is threefry else random_unmapped_p.bind(key)
+
+
+def _refuse_mapping(args: Any, dims: Any) -> Any:
+    name = args[0].dtype._impl.name
+    raise NotImplementedError(
+        f"this sampler cannot be mapped with jax.vmap for keys of the generator {name!r}, which are not independent when "
+        "mapped. Use jax.lax.map, give a shape to one call, or take keys of the default generator.")
+
+
+random_unmapped_p.def_abstract_eval(lambda keys: keys)
+register_lowering(random_unmapped_p, lambda ctx, keys: [keys])
+zero_derivative(random_unmapped_p)
+rules.primitive_batchers[random_unmapped_p] = _refuse_mapping
