@@ -91,7 +91,7 @@ def _det(a: Any) -> Any:
 
 
 @_det.defjvp
-def _det_jvp(primals: Any, tangents: Any) -> Any:
+def _jacobi_formula(primals: Any, tangents: Any) -> Any:
     """``d det(a)`` is the trace of ``adj(a) da``, with ``adj(a) = adj(u) adj(l) p`` up to a sign.
 
     It is linear in each pivot, so where one is zero it is extrapolated from 1 and 2 in its place. With two such pivots
@@ -161,7 +161,7 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
 @functools.partial(composite, static_argnames=("method",))
 def _slogdet(a: Any, method: str) -> SlogdetResult:
     (a,) = matrices("slogdet", a, square=True)
-    return SlogdetResult(*(_slogdet_qr(a) if method == "qr" else _slogdet_lu(a)))
+    return SlogdetResult(*(_sign_and_log_qr(a) if method == "qr" else _sign_and_log(a)))
 
 
 def _of_diagonal(diagonal: Any, sign: Any) -> tuple[Any, Any]:
@@ -171,13 +171,13 @@ def _of_diagonal(diagonal: Any, sign: Any) -> tuple[Any, Any]:
 
 
 @custom_jvp
-def _slogdet_lu(a: Any) -> tuple[Any, Any]:
+def _sign_and_log(a: Any) -> tuple[Any, Any]:
     packed, pivots, _ = lu(a)
     return _of_diagonal(mat.diagonal(packed), _parity(pivots, typeof(a).dtype))
 
 
-@_slogdet_lu.defjvp
-def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
+@_sign_and_log.defjvp
+def _sign_and_log_rule(primals: Any, tangents: Any) -> Any:
     (a,), (da,) = primals, tangents
     packed, pivots, order = lu(a)
     sign, size = _of_diagonal(mat.diagonal(packed), _parity(pivots, typeof(a).dtype))
@@ -188,8 +188,8 @@ def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
     return (sign, size), (lax.mul(sign, turn), lax.real(trace))
 
 
-def _slogdet_qr(a: Any) -> tuple[Any, Any]:
+def _sign_and_log_qr(a: Any) -> tuple[Any, Any]:
     """The determinant of a product of reflections follows from their factors; its derivative is that of the QR."""
     q, r = lax_qr(a, full_matrices=False)
     sign, size = _of_diagonal(mat.diagonal(r), full((), 1, typeof(a).dtype))
-    return lax.mul(sign, _slogdet_lu(q)[0]), size
+    return lax.mul(sign, _sign_and_log(q)[0]), size
