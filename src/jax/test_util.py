@@ -81,7 +81,7 @@ def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[A
     _compare(f(*args), out, atol, rtol, f"{err_msg}: the value")
     tangents, cotangents = _direction(args, 2), _direction(out, 3)
     _compare(_inner(cotangents, _difference(f, args, tangents, eps)), _inner(back(cotangents), tangents), atol, rtol,
-             f"{err_msg}: the cotangents of the arguments, along a direction")
+             f"{err_msg}: the cotangents of the arguments, along a direction", _precision(args, out))
 
 
 def _direction(tree: Any, seed: int) -> Any:
@@ -140,12 +140,12 @@ def _inner(a: Any, b: Any) -> np.ndarray:
     return np.real(np.asarray(total))
 
 
-def _compare(expected: Any, found: Any, atol: float | None, rtol: float | None, what: str) -> None:
+def _compare(expected: Any, found: Any, atol: float | None, rtol: float | None, what: str, precision: int = 8) -> None:
     wanted, tree = tree_flatten(expected)
     got, got_tree = tree_flatten(found)
     if tree != got_tree:
         raise AssertionError(f"{what} has the structure {got_tree}; expected {tree}")
-    default = _TOLERANCES[max(2, _precision(got))] if atol is None or rtol is None else 0.0
+    default = _TOLERANCES[max(2, min(precision, _precision(got)))] if atol is None or rtol is None else 0.0
     for x, y in zip(wanted, got, strict=True):
         np.testing.assert_allclose(_wide(y), _wide(x), atol=default if atol is None else atol,
                                    rtol=default if rtol is None else rtol, err_msg=what)

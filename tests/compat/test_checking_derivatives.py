@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+
+import jax
+import jax.numpy as jnp
 from jax.test_util import check_grads, check_jvp, check_vjp
 
 

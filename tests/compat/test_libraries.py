@@ -6,10 +6,11 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+
+import jax
+import jax.numpy as jnp
 
 # Libraries warn about each other and about their own old names.
 pytestmark = pytest.mark.filterwarnings("ignore")
