@@ -33,7 +33,8 @@ BLANKS: dict[str, dict[str, str]] = {
             "regularized_incomplete_beta regularized_incomplete_beta_grad_a regularized_incomplete_beta_grad_b rem "
             "rsqrt sign sin sinh sqrt square tan tanh zeta",
         "its derivative is zero":
-            "argmax argmin random_bits random_clone random_fold_in random_seed random_split random_unwrap random_wrap "
+            "argmax argmin random_bits random_clone random_fold_in random_seed random_split random_unmapped "
+            "random_unwrap random_wrap "
             "reduce_and reduce_or reduce_xor rng_bit_generator rng_uniform stop_gradient threefry2x32 "
             "and bitcast_convert_type ceil clz eq eq_to floor ge gt iota is_finite le le_to lt lt_to "
             "lu_pivots_to_permutation mulhi ne not or population_count "
