@@ -12,7 +12,7 @@ import jax.extend.linear_util as lu
 import jax.numpy as jnp
 from jax.extend import core
 from jax.extend.core import Primitive, primitives
-from jax.interpreters import batching, mlir
+from jax.interpreters import batching, mlir, xla
 from jax.interpreters import partial_eval as pe
 
 X = jnp.arange(3.0)
@@ -196,3 +196,30 @@ def test_constants_and_types_of_other_libraries():
     finally:
         del jax.core.pytype_aval_mappings[Seven]
         mlir.constant_makers.pop(Seven)
+
+
+def test_classes_whose_instances_are_arrays():
+    class Box:
+        """Has a value that may change; NumPy can read it."""
+
+        def __init__(self, value):
+            self.value = value
+
+        shape = property(lambda self: self.value.shape)
+        dtype = property(lambda self: self.value.dtype)
+
+        def __array__(self, dtype=None, copy=None):
+            return np.asarray(self.value, dtype)
+
+    xla.canonicalize_dtype_handlers[Box] = xla.canonicalize_dtype_handlers[np.ndarray]
+    jax.core.pytype_aval_mappings[Box] = jax.core.pytype_aval_mappings[np.ndarray]
+    try:
+        box = Box(np.arange(3))
+        assert np.array_equal(jax.jit(lambda x: x * 2)(box), [0, 2, 4]) and np.array_equal(jnp.add(box, 1), [1, 2, 3])
+        box.value = np.ones(3)
+        assert np.array_equal(jax.jit(lambda x: x * 2)(box), [2, 2, 2])
+        assert Box in xla.canonicalize_dtype_handlers
+    finally:
+        del jax.core.pytype_aval_mappings[Box], xla.canonicalize_dtype_handlers[Box]
+    with pytest.raises(TypeError):
+        jax.jit(lambda x: x)(box)
