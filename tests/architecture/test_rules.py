@@ -20,7 +20,8 @@ pytestmark = pytest.mark.quick
 def matrix():
     # In an interpreter of its own: other tests make primitives too.
     done = subprocess.run(
-        [sys.executable, "-c", "import json; from tests.architecture.rule_matrix import matrix; print(json.dumps(matrix()))"],
+        [sys.executable, "-c",
+         "import json; from tests.architecture.rule_matrix import matrix; print(json.dumps(matrix()))"],
         cwd=ROOT, env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}, capture_output=True, text=True,
         check=True)
     found = [tuple(row) for row in json.loads(done.stdout.splitlines()[-1])]

@@ -16,7 +16,6 @@ from jax._lowering.rules import extended_by_batching, register_lowering
 from jax._runtime import backend, transfer
 from jax._runtime.array import ArrayImpl
 from jax.dtypes import ExtendedDType
-from jax.dtypes import ExtendedDType
 from jax.tree_util import broadcast_prefix, tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 # --- the primitive --------------------------------------------------------------------------------------------------

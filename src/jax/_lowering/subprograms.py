@@ -100,7 +100,8 @@ def call_rule(ctx: LoweringContext, rule: Callable[..., Any], operands: Sequence
             return (outs,) if isinstance(outs, _jaxlib.ir.Value) else outs
 
         name = ctx.primitive.name if ctx.primitive is not None else getattr(rule, "__name__", "f")
-        found = module.functions[key] = (build_function(module, name, [x.type for x in operands], out_types, fill), out_types)
+        in_types = [x.type for x in operands]
+        found = module.functions[key] = (build_function(module, name, in_types, out_types, fill), out_types)
     return call_function(found[0], found[1], operands)
 
 
