@@ -107,3 +107,32 @@ def test_custom_jvp_functions_of_tangents():
         assert np.isclose(wrap(jax.grad(jax.checkpoint(f)))(1.0), np.cos(1.0))
         assert np.allclose(wrap(jax.vmap(jax.grad(f)))(X), np.cos(X))
         assert float(jax.linear_transpose(wrap(lambda t: pair(0.0, t)[1]), 1.0)(2.0)[0]) == 2.0
+
+
+def test_disable_jit_takes_its_keyword():
+    with jax.disable_jit(disable=True):
+        assert jax.config.jax_disable_jit
+        with jax.disable_jit(disable=False):
+            assert not jax.config.jax_disable_jit
+
+
+@pytest.mark.parametrize("f", [
+    lambda x, axes: jnp.expand_dims(x, axes).ndim == 5,
+    lambda x, axes: jnp.sum(x, axes).shape == (4,),
+    lambda x, axes: jnp.std(x, axes).shape == (4,),
+    lambda x, axes: jnp.squeeze(x[:1, :1], axes).shape == (4,),
+    lambda x, axes: jnp.flip(x, axes)[0, 0, 0] == x[1, 2, 0],
+    lambda x, axes: jnp.roll(x, (1, 1), axes).shape == x.shape,
+    lambda x, axes: jnp.size(x, axes) == 6,
+])
+def test_axes_may_be_a_range(f):
+    assert f(jnp.arange(24.0).reshape(2, 3, 4), range(2))
+
+
+def test_sizes_of_what_is_no_array():
+    with pytest.warns(DeprecationWarning, match="no array"):
+        assert jnp.shape(None) == ()
+    with pytest.warns(DeprecationWarning, match="no array"):
+        assert jnp.ndim([[1, 2]]) == 2
+    with pytest.warns(DeprecationWarning, match="no array"):
+        assert jnp.size([[1, 2]]) == 2

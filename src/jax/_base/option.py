@@ -192,6 +192,15 @@ class Option(Config):
             on_global(self.get_global())
 
 
+class Switch(Option):
+    """A boolean option whose override is written ``option(disable=True)``."""
+
+    __slots__ = ()
+
+    def __call__(self, disable: Any = True) -> Override:
+        return super().__call__(disable)
+
+
 class Override:
     """Context manager and decorator: an option's value in this thread, for a while."""
 
@@ -253,6 +262,7 @@ def declare(
     process_wide: bool = False,
     inert: str | None = None,
     env: tuple[str, ...] | None = None,
+    class_: type[Option] = Option,
 ) -> Option:
     """Declare a public option.
 
@@ -262,11 +272,12 @@ def declare(
       process_wide: no thread-local override.
       inert: why it has no effect in this implementation; it is still stored and validated.
       env: environment variables, the first one set wins; by default the name in upper case.
+      class_: the option's class.
     """
     if inert is not None:
         doc = f"{doc} Has no effect here: {inert}"
         traced = False
-    option = Option(
+    option = class_(
         name,
         default,
         kind,
@@ -287,6 +298,6 @@ def internal_state(name: str, default: Any, *, jit_key: bool = True, trace_conte
 
 
 __all__ = [
-    "BOOL", "FLOAT", "INT", "STR", "UNSET", "Kind", "Option", "Override",
+    "BOOL", "FLOAT", "INT", "STR", "UNSET", "Kind", "Option", "Override", "Switch",
     "declare", "internal_state", "member_of", "one_of", "optional", "registry",
 ]  # fmt: skip

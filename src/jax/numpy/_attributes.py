@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from jax._language import dims
 from jax._language.dims import canonical_axes
 from jax.dtypes import bfloat16
 from jax.numpy._creation import asarray
-from jax.numpy._promotion import check_arraylike, shape_of
+from jax.numpy._promotion import check_arraylike, is_arraylike, shape_of
 from jax.stages import ShapeDtypeStruct
 
 _Array = xla.Array
@@ -20,7 +21,11 @@ _Array = xla.Array
 def _sizes(name: str, a: Any) -> tuple[Any, ...]:
     if isinstance(a, ShapeDtypeStruct):
         return a.shape
-    check_arraylike(name, a)
+    if not is_arraylike(a):
+        warnings.warn(
+            f"{name} was asked about a {type(a).__name__}, which is no array: it answers as NumPy does. That will become "
+            "an error; pass an array, or ask NumPy.", DeprecationWarning, stacklevel=3)
+        return np.shape(a)
     return shape_of(a)
 
 
@@ -39,7 +44,7 @@ def size(a: Any, axis: Any = None) -> int:
     sizes = _sizes("size", a)
     if axis is None:
         return dims.size_of(sizes)
-    axes = canonical_axes(tuple(axis) if isinstance(axis, (tuple, list)) else (axis,), len(sizes), "size", "axis")
+    axes = canonical_axes(tuple(axis) if isinstance(axis, (tuple, list, range)) else (axis,), len(sizes), "size", "axis")
     return dims.size_of([sizes[i] for i in axes])
 
 

@@ -314,7 +314,7 @@ def static_axis(axis: Any) -> Any:
                 break
         else:
             return axis
-    if isinstance(axis, (tuple, list)):
+    if isinstance(axis, (tuple, list, range)):
         return tuple([_axis_number(a) for a in axis])
     return _axis_number(axis)
 

@@ -208,7 +208,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
         axis = [i for i, n in enumerate(shape_of(a)) if dims.is_one(n)]
     elif isinstance(axis, (_Array, np.ndarray)):
         axis = tuple(np.atleast_1d(np.asarray(axis)).tolist())
-    elif not isinstance(axis, (tuple, list)):
+    elif not isinstance(axis, (tuple, list, range)):
         axis = (axis,)
     if not axis and not isinstance(a, _Array):
         return asarray(a)
@@ -220,7 +220,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
     check_arraylike("expand_dims", a)
     if isinstance(axis, (_Array, np.ndarray)):
         axis = tuple(np.atleast_1d(np.asarray(axis)).tolist())
-    elif not isinstance(axis, (tuple, list)):
+    elif not isinstance(axis, (tuple, list, range)):
         axis = (axis,)
     if not axis and not isinstance(a, _Array):
         return asarray(a)
@@ -310,7 +310,7 @@ def flip(m: Any, axis: Any = None) -> Any:
     if axis is None:
         axes: Sequence[int] = range(rank)
     else:
-        axes = canonical_axes((axis,) if not isinstance(axis, (tuple, list)) else axis, rank, "flip", "axis")
+        axes = canonical_axes((axis,) if not isinstance(axis, (tuple, list, range)) else axis, rank, "flip", "axis")
     return lax.rev(m, tuple(axes)) if axes else asarray(m)
 
 
@@ -392,7 +392,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 
 def _roll_axes(axis: Any, rank: int) -> tuple[int, ...]:
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = axis if isinstance(axis, (tuple, list, range)) else (axis,)
     return tuple([canonical_axis(i, rank, "roll") for i in axes])
 
 

@@ -11,6 +11,7 @@ disable_jit = _o.declare(
     _o.BOOL,
     "Run functions under jit (and the bodies of structured control flow) as plain Python, for debugging.",
     traced=True,
+    class_=_o.Switch,
 )
 _jax_jit.set_disable_jit_state(disable_jit)
 
