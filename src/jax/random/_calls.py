@@ -134,6 +134,14 @@ def operand(x: Any, dtype: Any, shape: tuple[Any, ...]) -> Any:
     return lax.broadcast_in_dim(x, (1,) * (len(shape) - len(own)) + own, tuple(range(len(shape) - len(own), len(shape))))
 
 
+def sum_last(x: Any) -> Any:
+    """The sum over the last axis; narrow types are summed in float32."""
+    dtype, axis = typeof(x).dtype, (typeof(x).ndim - 1,)
+    if dtypes.itemsize_bits(dtype) >= 32:
+        return lax.reduce_sum(x, axis)
+    return lax.convert_element_type(lax.reduce_sum(lax.convert_element_type(x, np.dtype(np.float32)), axis), dtype)
+
+
 # --- dtypes ---------------------------------------------------------------------------------------------------------
 
 def float_dtype(api: str, dtype: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from jax import dtypes, lax
 from jax._base import config
 from jax._language.avals import typeof
-from jax.random._calls import as_sizes, float_dtype, operand, refuse_sharding, result_shape, sampler
+from jax.random._calls import as_sizes, float_dtype, operand, refuse_sharding, result_shape, sampler, sum_last
 from jax.random._primitives import random_split
 from jax.random._uniform import _normal, _rademacher, _uniform, _uniform_between, take
 
@@ -270,7 +270,7 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
 def _maxwell(key: Any, *, shape: tuple[Any, ...], dtype: Any) -> Any:
     # Computed before the sum, as existing streams are: fused, the sums round differently.
     vectors = lax.optimization_barrier(_normal(key, shape=(*shape, 3), dtype=dtype))
-    return lax.sqrt(lax.reduce_sum(lax.mul(vectors, vectors), (len(shape),)))
+    return lax.sqrt(sum_last(lax.mul(vectors, vectors)))
 
 
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Any:

@@ -26,6 +26,7 @@ from jax.random._calls import (
     result_shape,
     sampler,
     spread,
+    sum_last,
 )
 from jax.random._impls import threefry
 from jax.random._primitives import random_split
@@ -316,7 +317,7 @@ def _dirichlet(key: Any, alpha: Any, *, shape: tuple[Any, ...], dtype: Any) -> A
     last = (len(shape) - 1,)
     top = lax.stop_gradient(lax.reduce_max(logs, last))
     weights = lax.exp(lax.sub(logs, lax.expand_dims(top, last)))
-    return lax.div(weights, lax.expand_dims(lax.reduce_sum(weights, last), last))
+    return lax.div(weights, lax.expand_dims(sum_last(weights), last))
 
 
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
@@ -434,7 +435,7 @@ def _ball(key: Any, p: Any, *, shape: tuple[Any, ...], dtype: Any) -> Any:
     g = _generalized_normal(take(keys, 0), p, shape=shape, dtype=dtype)
     e = lax.neg(lax.log1p(lax.neg(_uniform(take(keys, 1), shape=shape[:-1], dtype=dtype))))
     last = (len(shape) - 1,)
-    total = lax.add(lax.reduce_sum(lax.pow(lax.abs(g), p), last), e)
+    total = lax.add(sum_last(lax.pow(lax.abs(g), p)), e)
     return lax.div(g, lax.expand_dims(lax.pow(total, lax.div(np.asarray(1, dtype), p)), last))
 
 
