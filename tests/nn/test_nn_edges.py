@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import nn
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize(("fun", "points"), [
     (nn.relu, [0.0]), (nn.relu6, [0.0, 6.0]), (nn.hard_sigmoid, [-3.0, 3.0]),

@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax, random
 
+pytestmark = pytest.mark.quick
+
 KEY = random.key(0)
 KEYS = random.split(KEY, (2, 3))
 IMPLS = ["threefry2x32", "rbg", "unsafe_rbg"]

@@ -39,7 +39,8 @@ def distinct(cases):
     for c in cases:
         name = case_id(c)
         seen[name] = seen.get(name, 0) + 1
-        out.append(pytest.param(c, id=f"{name}-{seen[name]}"))
+        marks = [pytest.mark.quick] if c["seed"] == 0 else []
+        out.append(pytest.param(c, id=f"{name}-{seen[name]}", marks=marks))
     return out
 
 
