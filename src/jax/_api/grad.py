@@ -75,17 +75,14 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         nums = normalize_argnums(argnums, len(args), f"grad of {getattr(fun, '__name__', 'function')}")
         partial, dyn = fix_arguments(fun, nums, args, kwargs)
-        target = dyn[0] if isinstance(argnums, int) else tuple(dyn)
-        wrapped = partial if not isinstance(argnums, int) else partial
         leaves, tree = tree_flatten((tuple(dyn), {}))
         _check_grad_inputs(leaves, tree, holomorphic, allow_int)
-        flat = (FlatFunAux if has_aux else FlatFun)(wrapped, tree)
+        flat = (FlatFunAux if has_aux else FlatFun)(partial, tree)
         info = debug_info(fun, tree, "grad")
         outs, lin = linearize_flat(flat, leaves, info, [differentiable(x) for x in leaves])
         _check_grad_output(outs, flat.out_tree, holomorphic, fun)
         seed = scalar(1, typeof(outs[0]).dtype)
         gradients = pull_back(lin, [seed, *(Zero(a) for a in lin.out_avals[1:])], leaves)
-        del target
         result = tree_unflatten(tree, gradients)[0]
         if isinstance(argnums, int):
             result = result[0]

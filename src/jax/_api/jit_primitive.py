@@ -9,9 +9,8 @@ from jax._base.caching import weak_cache
 from jax._dispatch.program import run_program
 from jax._ground.structural import instantiate_zeros
 from jax._language import rules
-from jax._language.avals import typeof
 from jax._language.evaluation import eval_jaxpr
-from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from jax._language.primitive import Primitive
 from jax._language.staging import StagingTrace, trace_to_jaxpr
 from jax._language.trace import current_trace, run_in
@@ -21,7 +20,7 @@ from jax._lowering.subprograms import call_jaxpr
 from jax._transforms import partial
 from jax._transforms.batch import AxisData
 from jax._transforms.batch_jaxpr import batch_jaxpr_axes
-from jax._transforms.dce import dce_closed
+from jax._transforms.dce import dce_call
 from jax._transforms.jvp import jvp_jaxpr
 from jax._transforms.linearize import SplitTrace, split_rules
 from jax._transforms.linearize_jaxpr import linearize_jaxpr
@@ -110,9 +109,7 @@ def _transpose(cts: Any, *args: Any, jaxpr: ClosedJaxpr, name: str, **params: An
     linear = tuple(type(x) is UndefinedPrimal for x in args)
     nonzero = tuple(type(c) is not Zero for c in cts)
     given = [x for x in args if type(x) is not UndefinedPrimal]
-    given_avals = tuple(typeof(x).strip_weak_type() for x in given)
     transposed, out_zero = transposed_jaxpr(jaxpr, linear, nonzero)
-    del given_avals
     outs = bind_jit(*given, *[c for c in cts if type(c) is not Zero], **call_params(transposed, name, params))
     found = iter(outs)
     result: list[Any] = []
@@ -163,38 +160,11 @@ def _batch(axis: AxisData, args: Any, dims: Any, *, jaxpr: ClosedJaxpr, name: st
 
 def _partial(policy: Any, unknown: Sequence[bool], eqn: JaxprEqn) -> Any:
     """Splits the equation in a known and an unknown call with residuals between them."""
-    jaxpr, params = eqn.params["jaxpr"], eqn.params
-    parts = partial.partial_eval_with_policy(jaxpr, unknown, False, policy)
+    params = eqn.params
     name = params["name"]
-    residuals = [Var(a) for a in parts.residual_avals]
-    known_ins = [v for v, u in zip(eqn.invars, unknown, strict=True) if not u]
-    known_outs = [v for v, u in zip(eqn.outvars, parts.out_unknown, strict=True) if not u]
-    passed = [known_ins[i] if i is not None else r for r, i in zip(residuals, parts.residual_in, strict=True)]
-    known = eqn.replace(invars=known_ins, outvars=[*known_outs, *residuals],
-                        params=call_params(parts.known, name, params), effects=parts.known.effects)
-    unknown_ins = [v for v, u in zip(eqn.invars, unknown, strict=True) if u]
-    unknown_outs = [v for v, u in zip(eqn.outvars, parts.out_unknown, strict=True) if u]
-    rest = eqn.replace(invars=[*passed, *unknown_ins], outvars=unknown_outs,
-                       params=call_params(parts.unknown, name, params), effects=parts.unknown.effects) \
-        if unknown_outs or parts.unknown.effects else None
-    saved = [r for r, i in zip(residuals, parts.residual_in, strict=True) if i is None]
-    if policy is partial.save_everything:
-        saved = [*saved, *known_outs]
-    return known, rest, parts.out_unknown, saved
-
-
-def _dce(used_outputs: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
-    closed = eqn.params["jaxpr"]
-    if not any(used_outputs) and not closed.effects:
-        return [False] * len(eqn.invars), None
-    new, used = dce_closed(closed, used_outputs)
-    if new is closed:
-        return used, eqn
-    params = dict(eqn.params, jaxpr=new, donated_invars=tuple(
-        d for d, u in zip(eqn.params["donated_invars"], used, strict=True) if u))
-    return used, eqn.replace(params=params, effects=new.effects,
-                             invars=[v for v, u in zip(eqn.invars, used, strict=True) if u],
-                             outvars=[v for v, u in zip(eqn.outvars, used_outputs, strict=True) if u])
+    parts = partial.partial_eval_with_policy(params["jaxpr"], unknown, False, policy)
+    return partial.split_call(policy, unknown, eqn, parts, call_params(parts.known, name, params),
+                              call_params(parts.unknown, name, params))
 
 
 rules.primitive_jvps[jit_p] = _jvp
@@ -203,6 +173,6 @@ split_rules[jit_p] = _split
 rules.primitive_transposes[jit_p] = _transpose
 rules.fancy_primitive_batchers[jit_p] = _batch
 rules.partial_eval_rules[jit_p] = _partial
-rules.dce_rules[jit_p] = _dce
+rules.dce_rules[jit_p] = dce_call
 
 __all__ = ["Jaxpr", "Literal", "bind_jit", "call_params", "instantiate_zeros", "jit_p", "transposed_jaxpr"]

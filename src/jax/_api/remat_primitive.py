@@ -10,7 +10,7 @@ from jax._api.jit_primitive import transposed_jaxpr
 from jax._base.caching import weak_cache
 from jax._language import rules
 from jax._language.evaluation import eval_jaxpr
-from jax._language.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from jax._language.jaxpr import ClosedJaxpr, JaxprEqn
 from jax._language.primitive import Primitive
 from jax._language.trace import run_in
 from jax._language.zeros import UndefinedPrimal, Zero
@@ -20,7 +20,7 @@ from jax._lowering.rules import register_lowering
 from jax._transforms import partial
 from jax._transforms.batch import AxisData
 from jax._transforms.batch_jaxpr import batch_jaxpr_axes
-from jax._transforms.dce import dce_closed
+from jax._transforms.dce import dce_call
 from jax._transforms.jvp import jvp_jaxpr
 from jax._transforms.linearize import SplitTrace, split_rules
 
@@ -104,35 +104,11 @@ def _batch(axis: AxisData, args: Any, dims: Any, *, jaxpr: ClosedJaxpr, **params
 
 def _partial(policy: Any, unknown: Sequence[bool], eqn: JaxprEqn) -> Any:
     params = eqn.params
-    own = params["policy"] or nothing_saveable
     if not any(unknown):  # part of a program that an enclosing policy computes again
         return eqn, None, [False] * len(eqn.outvars), []
-    parts = partial.partial_eval_with_policy(params["jaxpr"], unknown, False, own)
-    residuals = [Var(a) for a in parts.residual_avals]
-    known_ins = [v for v, u in zip(eqn.invars, unknown, strict=True) if not u]
-    known_outs = [v for v, u in zip(eqn.outvars, parts.out_unknown, strict=True) if not u]
-    passed = [known_ins[i] if i is not None else r for r, i in zip(residuals, parts.residual_in, strict=True)]
-    known = eqn.replace(invars=known_ins, outvars=[*known_outs, *residuals], effects=parts.known.effects,
-                        params=dict(params, jaxpr=parts.known))
-    rest = eqn.replace(invars=[*passed, *[v for v, u in zip(eqn.invars, unknown, strict=True) if u]],
-                       outvars=[v for v, u in zip(eqn.outvars, parts.out_unknown, strict=True) if u],
-                       params=dict(params, jaxpr=parts.unknown, differentiated=True), effects=parts.unknown.effects)
-    saved = [r for r, i in zip(residuals, parts.residual_in, strict=True) if i is None]
-    if policy is partial.save_everything:
-        saved = [*saved, *known_outs]
-    return known, rest, parts.out_unknown, saved
-
-
-def _dce(used_outputs: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
-    closed = eqn.params["jaxpr"]
-    if not any(used_outputs) and not closed.effects:
-        return [False] * len(eqn.invars), None
-    new, used = dce_closed(closed, used_outputs)
-    if new is closed:
-        return used, eqn
-    return used, eqn.replace(params=dict(eqn.params, jaxpr=new), effects=new.effects,
-                             invars=[v for v, u in zip(eqn.invars, used, strict=True) if u],
-                             outvars=[v for v, u in zip(eqn.outvars, used_outputs, strict=True) if u])
+    parts = partial.partial_eval_with_policy(params["jaxpr"], unknown, False, params["policy"] or nothing_saveable)
+    return partial.split_call(policy, unknown, eqn, parts, dict(params, jaxpr=parts.known),
+                              dict(params, jaxpr=parts.unknown, differentiated=True))
 
 
 remat_p.def_effectful_abstract_eval(lambda *avals, jaxpr, **params: (jaxpr.out_avals, jaxpr.effects))
@@ -144,4 +120,4 @@ split_rules[remat_p] = _split
 rules.primitive_transposes[remat_p] = _transpose
 rules.fancy_primitive_batchers[remat_p] = _batch
 rules.partial_eval_rules[remat_p] = _partial
-rules.dce_rules[remat_p] = _dce
+rules.dce_rules[remat_p] = dce_call

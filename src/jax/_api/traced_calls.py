@@ -112,7 +112,6 @@ def hoist_tracers(jaxpr: Any, consts: list[Any]) -> tuple[Any, list[Any], list[A
 def _names_with_static(fun: Any, in_tree: Any, static: Static) -> tuple[str, ...]:
     if not static.args:
         return arg_names(fun, in_tree)
-    dyn = tree_unflatten(in_tree, [None] * in_tree.num_leaves)
     try:
         names = list(inspect.signature(fun).parameters)
     except (TypeError, ValueError):
@@ -124,7 +123,6 @@ def _names_with_static(fun: Any, in_tree: Any, static: Static) -> tuple[str, ...
     for path, _ in tree_flatten_with_path(numbered)[0]:
         head = left[path[1].idx] if path[0].idx == 0 else str(path[1].key)
         out.append(head + keystr(path[2:]))
-    del dyn
     return tuple(out)
 
 

@@ -11,7 +11,10 @@ from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True) -> list[Any]:
-    """Interprets ``jaxpr`` by binding its equations one after another under the current trace."""
+    """Interprets ``jaxpr`` by binding its equations one after another under the current trace.
+
+    Equations that come of it keep the places of the original ones, unless ``propagate_source_info`` is off.
+    """
     if len(args) != len(jaxpr.invars):
         raise TypeError(f"the jaxpr of {jaxpr.debug_info.func_name} takes {len(jaxpr.invars)} arguments, "
                         f"got {len(args)}")
@@ -20,7 +23,10 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
     last = last_uses(jaxpr)
     for eqn, dying in zip(jaxpr.eqns, last, strict=True):
         vals = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
-        with source_info.user_context(eqn.source_info):
+        if propagate_source_info:
+            with source_info.user_context(eqn.source_info):
+                out = bind_eqn(eqn, vals)
+        else:
             out = bind_eqn(eqn, vals)
         if eqn.primitive.multiple_results:
             env.update(zip(eqn.outvars, out, strict=True))

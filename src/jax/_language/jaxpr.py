@@ -264,11 +264,6 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
         yield from jaxprs_in_params(eqn.params)
 
 
-def close_over_nothing(jaxpr: Jaxpr) -> ClosedJaxpr:
-    """Closes a jaxpr without constants, memoised on the jaxpr so that caches keyed on it hit."""
-    return ClosedJaxpr(jaxpr, ())
-
-
 def consts_to_invars(jaxpr: Jaxpr) -> Jaxpr:
     """The same program with its constants as leading arguments."""
     return jaxpr.replace(constvars=(), invars=[*jaxpr.constvars, *jaxpr.invars], effects=jaxpr.effects)

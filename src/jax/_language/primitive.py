@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from jax._base.caching import register_cache
 from jax._language.effects import no_effects
 from jax._language.trace import current_trace, run_in
 
@@ -102,7 +103,10 @@ def abstract_eval(prim: Primitive, avals: tuple[Any, ...], params: dict[str, Any
     return out
 
 
-def clear_abstract_caches() -> None:
+def _clear_abstract_caches() -> None:
     for prim in every_primitive:
         if prim.abstract_cache:
             prim.abstract_cache.clear()
+
+
+register_cache(_clear_abstract_caches, name="jax._language.primitive.abstract_caches")

@@ -29,7 +29,5 @@ fancy_primitive_batchers: dict[Any, Rule] = {}
 dce_rules: dict[Any, Rule] = {}
 # (primitive-specific) extra checks on an equation: (ctx_factory, *in_atoms, **params) -> (out_avals, effects)
 custom_typechecks: dict[Any, Rule] = {}
-# evaluation of an equation's primitive outside of bind: (eqn.params) -> (subfuns, params)
-bind_params_rules: dict[Any, Rule] = {}
 # how an equation is printed: (eqn, context, settings) -> str or None
 pp_rules: dict[Any, Rule] = {}

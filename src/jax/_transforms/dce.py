@@ -63,15 +63,17 @@ def prune_consts(jaxpr: Jaxpr, consts: Sequence[Any]) -> ClosedJaxpr:
     return ClosedJaxpr(jaxpr.replace(constvars=[v for v, _ in kept], effects=jaxpr.effects), [c for _, c in kept])
 
 
-def dce_for_param(param: str = "jaxpr") -> Any:
-    """A dce rule for primitives whose outputs and inputs are those of one closed jaxpr parameter."""
-    def rule(used_outputs: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
-        closed = eqn.params[param]
-        new, used = dce_closed(closed, used_outputs)
-        if not any(used_outputs) and not new.effects:
-            return [False] * len(used), None
-        params = dict(eqn.params, **{param: new})
-        outs = [v for v, u in zip(eqn.outvars, used_outputs, strict=True) if u]
-        ins = [v for v, u in zip(eqn.invars, used, strict=True) if u]
-        return used, eqn.replace(params=params, invars=ins, outvars=outs, effects=new.effects)
-    return rule
+def dce_call(used_outputs: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
+    """The rule of equations that call the closed jaxpr in their parameter ``jaxpr`` on their operands."""
+    closed = eqn.params["jaxpr"]
+    if not any(used_outputs) and not closed.effects:
+        return [False] * len(eqn.invars), None
+    new, used = dce_closed(closed, used_outputs)
+    if new is closed:
+        return used, eqn
+    params = dict(eqn.params, jaxpr=new)
+    if "donated_invars" in params:
+        params["donated_invars"] = tuple(d for d, u in zip(params["donated_invars"], used, strict=True) if u)
+    return used, eqn.replace(params=params, effects=new.effects,
+                             invars=[v for v, u in zip(eqn.invars, used, strict=True) if u],
+                             outvars=[v for v, u in zip(eqn.outvars, used_outputs, strict=True) if u])

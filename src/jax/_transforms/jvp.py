@@ -18,12 +18,12 @@ from jax._language.zeros import Zero
 __all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_jaxpr", "add_tangents", "instantiate_zeros"]
 
 
-class JVPTracer(Tracer):
-    """A primal value with its tangent."""
+class DualTracer(Tracer):
+    """A primal value with its tangent; Python may look at the primal where it is known."""
 
     __slots__ = ("primal", "tangent", "aval")
 
-    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
+    def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
         self._trace = trace
         self.primal = primal
         self.tangent = tangent
@@ -34,6 +34,12 @@ class JVPTracer(Tracer):
 
     def _origin_msg(self) -> str:
         return self.primal._origin_msg() if isinstance(self.primal, Tracer) else ""
+
+
+class JVPTracer(DualTracer):
+    """A dual number whose tangent is a value."""
+
+    __slots__ = ()
 
 
 def concrete_of(value: Any) -> Any:

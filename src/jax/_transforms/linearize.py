@@ -15,27 +15,15 @@ from jax._language.avals import typeof
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import DebugInfo, Jaxpr, no_debug_info
 from jax._language.staging import StagedTracer, StagingTrace
-from jax._language.trace import Trace, Tracer, current_trace, run_in, run_rule
+from jax._language.trace import Trace, current_trace, run_in, run_rule
 from jax._language.zeros import Zero
-from jax._transforms.jvp import apply_custom_jvp, concrete_of, no_rule_message
+from jax._transforms.jvp import DualTracer, apply_custom_jvp, no_rule_message
 
 
-class LinearizeTracer(Tracer):
-    """A primal value and its tangent, a variable of the tangent program."""
+class LinearizeTracer(DualTracer):
+    """A dual number whose tangent is a variable of the tangent program."""
 
-    __slots__ = ("primal", "tangent", "aval")
-
-    def __init__(self, trace: LinearizeTrace, primal: Any, tangent: Any) -> None:
-        self._trace = trace
-        self.primal = primal
-        self.tangent = tangent
-        self.aval = typeof(primal)
-
-    def _concrete(self) -> Any:
-        return concrete_of(self.primal)
-
-    def _origin_msg(self) -> str:
-        return self.primal._origin_msg() if isinstance(self.primal, Tracer) else ""
+    __slots__ = ()
 
 
 class SplitTrace(Trace):

@@ -141,5 +141,21 @@ def _in_program_order(jaxpr: Jaxpr, known: list[JaxprEqn], unknown: list[JaxprEq
     return [(e, True) for e in known] + [(e, False) for e in unknown]
 
 
-def residual_order(parts: PartialJaxprs) -> list[int]:
-    return [i for i, place in enumerate(parts.residual_in) if place is None]
+def split_call(policy: Policy, unknown: Sequence[bool], eqn: JaxprEqn, parts: PartialJaxprs,
+               known_params: dict[str, Any], unknown_params: dict[str, Any]) -> Any:
+    """The result of a ``partial_eval_rules`` entry for an equation that calls one jaxpr, which became ``parts``."""
+    residuals = [Var(a) for a in parts.residual_avals]
+    known_ins = [v for v, u in zip(eqn.invars, unknown, strict=True) if not u]
+    known_outs = [v for v, u in zip(eqn.outvars, parts.out_unknown, strict=True) if not u]
+    passed = [known_ins[i] if i is not None else r for r, i in zip(residuals, parts.residual_in, strict=True)]
+    known = eqn.replace(invars=known_ins, outvars=[*known_outs, *residuals], params=known_params,
+                        effects=parts.known.effects)
+    unknown_outs = [v for v, u in zip(eqn.outvars, parts.out_unknown, strict=True) if u]
+    rest = None
+    if unknown_outs or parts.unknown.effects:
+        rest = eqn.replace(invars=[*passed, *[v for v, u in zip(eqn.invars, unknown, strict=True) if u]],
+                           outvars=unknown_outs, params=unknown_params, effects=parts.unknown.effects)
+    saved = [r for r, i in zip(residuals, parts.residual_in, strict=True) if i is None]
+    if policy is save_everything:
+        saved = [*saved, *known_outs]
+    return known, rest, parts.out_unknown, saved

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax._base import source as source_info
-from jax._ground.structural import add_tangents, instantiate_zeros
+from jax._ground.structural import add_tangents
 from jax._language import rules
 from jax._language.evaluation import bind_eqn
-from jax._language.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from jax._language.jaxpr import Jaxpr, JaxprEqn, Literal
 from jax._language.zeros import UndefinedPrimal, Zero
 
 
@@ -89,11 +89,3 @@ def not_linear(eqn: JaxprEqn) -> Exception:
         f"the function is not linear: {eqn.primitive} ({source_info.summarize(eqn.source_info.traceback)}) cannot be "
         f"transposed with respect to its argument(s). Reverse-mode differentiation needs a transpose rule for "
         f"{eqn.primitive}; jax.jvp and jax.jacfwd do without one.")
-
-
-def transpose_zeros(cts: Sequence[Any]) -> list[Any]:
-    return [instantiate_zeros(c) for c in cts]
-
-
-def linear_vars(jaxpr: Jaxpr, linear: Sequence[bool]) -> list[Var]:
-    return [v for v, is_linear in zip(jaxpr.invars, linear, strict=True) if is_linear]
