@@ -95,9 +95,12 @@ exp2_p = unary("exp2", INEXACT, _exp2_lower, jvp_out=lambda t, out, x, accuracy:
 def exp2(x: Any, *, accuracy: Any = None) -> Any:
     """2 to the power of each element, exact for whole numbers.
 
-    ``accuracy`` is accepted and has no effect; else as for :func:`exp`.
+    Raises:
+      NotImplementedError: ``accuracy`` is not ``None``; there is one way to compute it.
     """
-    return exp2_p.bind(x, accuracy=accuracy)
+    if accuracy is not None:
+        raise NotImplementedError("exp2: accuracy is not supported, there is one way to compute it; leave it out")
+    return exp2_p.bind(x, accuracy=None)
 
 
 # --- log, log1p, log2 -----------------------------------------------------------------------------------------------
@@ -148,9 +151,12 @@ log2_p = unary("log2", INEXACT, _log2_lower, jvp_out=lambda t, out, x, accuracy:
 def log2(x: Any, *, accuracy: Any = None) -> Any:
     """The logarithm to base 2 of each element, exact for powers of two.
 
-    ``accuracy`` is accepted and has no effect; else as for :func:`log`.
+    Raises:
+      NotImplementedError: ``accuracy`` is not ``None``; there is one way to compute it.
     """
-    return log2_p.bind(x, accuracy=accuracy)
+    if accuracy is not None:
+        raise NotImplementedError("log2: accuracy is not supported, there is one way to compute it; leave it out")
+    return log2_p.bind(x, accuracy=None)
 
 
 # --- logistic -------------------------------------------------------------------------------------------------------

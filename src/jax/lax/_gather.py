@@ -53,10 +53,10 @@ class GatherScatterMode(enum.Enum):
     * ``ONE_HOT``: the name exists for compatibility; operations refuse it.
     """
 
-    PROMISE_IN_BOUNDS = "promise_in_bounds"
-    FILL_OR_DROP = "fill"
-    CLIP = "clip"
-    ONE_HOT = "one_hot"
+    CLIP = 1
+    FILL_OR_DROP = 2
+    PROMISE_IN_BOUNDS = 3
+    ONE_HOT = 4
 
     @staticmethod
     def from_any(mode: str | GatherScatterMode | None) -> GatherScatterMode:
