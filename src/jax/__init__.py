@@ -85,6 +85,7 @@ from jax.custom_derivatives import custom_jvp as custom_jvp
 from jax.custom_derivatives import custom_vjp as custom_vjp
 from jax.dtypes import float0 as float0
 from jax.sharding import NamedSharding as NamedSharding
+from jax.sharding import PartitionSpec as P  # noqa: F401
 from jax.stages import ShapeDtypeStruct as ShapeDtypeStruct
 from jax.version import __version__ as __version__
 from jax.version import __version_info__ as __version_info__
@@ -95,7 +96,6 @@ _lazy_attributes = {
     "jacfwd": "jax._jacobian",
     "jacobian": "jax._jacobian",
     "jacrev": "jax._jacobian",
-    "P": "jax.sharding",
     "pmap": "jax._api.pmap",
     "pure_callback": "jax._callbacks.pure",
 }
