@@ -125,23 +125,6 @@ def test_serialising(make_executable):
     assert copy.call([5.0, 3.0])[0].item() == 2
 
 
-def test_a_persistent_store_is_asked(monkeypatch):
-    class Store:
-        kept = None
-
-        def lookup(self, module, devices, options):
-            return self.kept
-
-        def store(self, module, devices, options, loaded, seconds):
-            assert seconds >= 0
-            self.kept = loaded
-
-    store = Store()
-    monkeypatch.setattr(compiling, "persistent_cache", store)
-    first = compiling.compile_module(IDENTITY, backend.devices()[:1])
-    assert compiling.compile_module(IDENTITY, backend.devices()[:1]) is first is store.kept
-
-
 def test_arguments_are_checked_against_the_types_compiled_for(make_executable):
     subtract = make_executable(name="subtract", arg_names=["a", "b"])
     aval = ShapedArray((), np.dtype("float32"))

@@ -12,6 +12,7 @@ import linecache
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from types import CodeType, TracebackType
 from typing import Any, NamedTuple, TypeVar
@@ -167,6 +168,15 @@ def format_frames(traceback: Traceback | None, limit: int | None = None) -> str:
         if text:
             lines.append(f"    {text}")
     return "\n".join(lines)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """A warning at the user's line, or at the caller's where no code of the user's is running."""
+    frame = user_frame(current())
+    if frame is None:
+        warnings.warn(message, category, stacklevel=3)
+    else:
+        warnings.warn_explicit(message, category, frame.file_name, frame.line)
 
 
 def describe_function(fun: Callable[..., Any]) -> str:

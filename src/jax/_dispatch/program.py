@@ -6,7 +6,6 @@ import logging
 import os
 import re
 import time
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -129,7 +128,8 @@ def compile_lowered(lowered: LoweredModule, device: Any = None,
         _warn_donations(lowered)
     try:
         loaded = compile_module(lowered.module, [device], compiler_options=dict(compiler_options),
-                                host_callbacks=lowered.host_callbacks, name=f"jit({lowered.name})")
+                                host_callbacks=lowered.host_callbacks, name=f"jit({lowered.name})",
+                                storable=not lowered.keepalives)
     except JaxRuntimeError as error:
         raise _located(error, lowered) from error
     first = len(lowered.ordered_effects) + len(lowered.const_args)
@@ -143,7 +143,7 @@ def compile_lowered(lowered: LoweredModule, device: Any = None,
 
 def _warn_donations(lowered: LoweredModule) -> None:
     listed = ", ".join(a.str_short() for a in lowered.unused_donations)
-    _warn(f"jit of {lowered.name}: no result has the type of these donated arguments, so their memory may stay "
+    source.warn(f"jit of {lowered.name}: no result has the type of these donated arguments, so their memory may stay "
           f"unused: {listed}. Do not donate them, or return values of their types.")
 
 
@@ -157,7 +157,7 @@ def _warn_captured(lowered: LoweredModule, jaxpr: ClosedJaxpr) -> None:
         if frames and reader is not None:
             lines.append(source.format_frames(reader.source_info.traceback, frames))
     total = sum(x.nbytes for x in lowered.const_args)
-    _warn(f"jit of {lowered.name} closes over {len(arrays)} arrays of {total:,} bytes together "
+    source.warn(f"jit of {lowered.name} closes over {len(arrays)} arrays of {total:,} bytes together "
           "(jax_captured_constants_warn_bytes). They stay in memory as long as the function does; pass them as "
           "arguments if they change or are needed elsewhere:\n" + "\n".join(lines))
 
@@ -167,15 +167,6 @@ def _first_reader(jaxpr: ClosedJaxpr, value: Any) -> Any:
         if const is value:
             return next((e for e in jaxpr.jaxpr.eqns if var in e.invars), None)
     return None
-
-
-def _warn(message: str) -> None:
-    """A warning at the user's line."""
-    frame = source.user_frame(source.current())
-    if frame is None:
-        warnings.warn(message, stacklevel=2)
-    else:
-        warnings.warn_explicit(message, UserWarning, frame.file_name, frame.line)
 
 
 def _located(error: Exception, lowered: LoweredModule) -> Exception:

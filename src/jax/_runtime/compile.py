@@ -6,7 +6,7 @@ import difflib
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,20 +18,6 @@ logger = logging.getLogger("jax.compile")
 # Options of the compiler itself, as against those XLA knows as flags: name -> how it is set.
 _BUILD_OPTIONS = ("exec_time_optimization_effort", "memory_fitting_effort", "optimization_level",
                   "memory_fitting_level")
-
-
-class ExecutableCache(Protocol):
-    """A store of compiled programs that outlives the process."""
-
-    def lookup(self, module: Any, devices: Sequence[Any], options: Any) -> Any:
-        """The loaded executable, or None."""
-
-    def store(self, module: Any, devices: Sequence[Any], options: Any, loaded: Any, seconds: float) -> None:
-        """Keeps what took ``seconds`` to compile."""
-
-
-# The persistent cache, when there is one.
-persistent_cache: ExecutableCache | None = None
 
 
 def compile_options(devices: Sequence[Any], *, num_replicas: int = 1, num_partitions: int = 1,
@@ -56,6 +42,8 @@ def compile_options(devices: Sequence[Any], *, num_replicas: int = 1, num_partit
     if propagate_to_parameters is not False:
         build.allow_spmd_sharding_propagation_to_parameters = propagate_to_parameters
     _apply_config(options, build)
+    if devices[0].platform == "gpu" and config.compilation_cache_dir.value:
+        _cache().apply_xla_caches(build.debug_options)
     overrides = _split_options(build, compiler_options or {})
     if overrides:
         options.env_option_overrides = overrides
@@ -113,8 +101,8 @@ def _split_options(build: Any, given: Mapping[str, Any]) -> list[tuple[str, Any]
 
 def compile_module(module: Any, devices: Sequence[Any], *, num_replicas: int = 1, num_partitions: int = 1,
                    compiler_options: Mapping[str, Any] | None = None, host_callbacks: Sequence[Any] = (),
-                   options: Any = None, name: str = "") -> Any:
-    """Compiles a StableHLO module for ``devices`` and loads it there.
+                   options: Any = None, name: str = "", storable: bool = True) -> Any:
+    """Compiles a StableHLO module for ``devices`` and loads it there, or finds it in the persistent cache.
 
     Args:
       module: an MLIR module, its text, or its bytecode.
@@ -123,6 +111,7 @@ def compile_module(module: Any, devices: Sequence[Any], *, num_replicas: int = 1
       host_callbacks: what the program calls back on the host.
       options: ready :func:`compile_options`, instead of the arguments above.
       name: of the program, for messages.
+      storable: whether the program means the same in another process; not if it holds addresses of this one.
 
     Returns:
       jaxlib's loaded executable.
@@ -134,10 +123,14 @@ def compile_module(module: Any, devices: Sequence[Any], *, num_replicas: int = 1
     if options is None:
         options = compile_options(devices, num_replicas=num_replicas, num_partitions=num_partitions,
                                   compiler_options=compiler_options)
-    store = persistent_cache if not host_callbacks else None
-    if store is not None:
-        found = store.lookup(module, devices, options)
+    entry = None
+    if config.compilation_cache_dir.value:
+        entry = _entry(module, devices, options, name, storable and not host_callbacks)
+        found = None if entry is None else entry.load(devices)
         if found is not None:
+            if config.compilation_cache_check_contents.value:
+                _compare(found, backend_compile_and_load(
+                    devices[0].client, module, xla.DeviceList(tuple(devices)), options, []), name)
             return found
     client = devices[0].client
     begin = time.perf_counter()
@@ -151,9 +144,33 @@ def compile_module(module: Any, devices: Sequence[Any], *, num_replicas: int = 1
     seconds = time.perf_counter() - begin
     logger.log(logging.WARNING if config.log_compiles.value else logging.DEBUG,
                "compiled %s for %s in %.3f s", name or "a program", client.platform, seconds)
-    if store is not None:
-        store.store(module, devices, options, loaded, seconds)
+    if entry is not None:
+        entry.store(loaded, seconds, bool(options.executable_build_options.fdo_profile))
     return loaded
+
+
+def _cache() -> Any:
+    from . import cache  # hashing and compression load only where programs are stored
+    return cache
+
+
+def _entry(module: Any, devices: Sequence[Any], options: Any, name: str, storable: bool) -> Any:
+    """The place of a program in the persistent cache; None for programs that cannot be stored."""
+    if not storable:
+        logger.log(logging.WARNING if config.log_compiles.value else logging.DEBUG,
+                   "persistent cache: %s is left out: it calls functions of this process", name or "a program")
+        return None
+    return _cache().entry(module, devices, options, name)
+
+
+def _compare(stored: Any, fresh: Any, name: str) -> None:
+    """Raises unless the stored program is what the compiler makes now (``jax_compilation_cache_check_contents``)."""
+    old, new = canonical_text(stored), canonical_text(fresh)
+    if old == new:
+        return
+    lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), "stored", "compiled now", lineterm="", n=0))
+    raise RuntimeError(f"{name or 'a program'} was found in the persistent cache, and the compiler makes another program "
+                       "of it now (jax_compilation_cache_check_contents):\n" + "\n".join(lines[:20]))
 
 
 def backend_compile_and_load(backend: Any, module: Any, executable_devices: Any, options: Any,
@@ -182,6 +199,13 @@ def _explain(error: Exception, given: Mapping[str, Any] | None, name: str) -> Ex
 def compiled_text(loaded: Any) -> str:
     """The optimised program in HLO text."""
     return "\n\n".join(m.to_string() for m in loaded.hlo_modules())
+
+
+def canonical_text(loaded: Any) -> str:
+    """The optimised program with names and source locations left out: equal for programs that do the same."""
+    how = _jaxlib.hlo.HloPrintOptions.canonical()
+    how.print_large_constants = True
+    return "\n\n".join(m.to_string(how) for m in loaded.hlo_modules())
 
 
 def cost_analysis(loaded: Any) -> dict[str, Any]:
