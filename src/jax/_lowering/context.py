@@ -154,7 +154,7 @@ class ModuleContext:
     """The module under construction and what belongs to it as a whole."""
 
     __slots__ = ("state", "context", "module", "body", "platforms", "name", "functions", "used_names", "axis_env",
-                 "keepalives", "host_callbacks", "channels", "big_consts", "backend", "lowering_parameters")
+                 "keepalives", "host_callbacks", "channels", "big_consts", "backend", "lowering_parameters", "spread")
 
     def __init__(self, state: MlirState, platforms: tuple[str, ...], name: str) -> None:
         self.state = state
@@ -172,6 +172,7 @@ class ModuleContext:
         self.big_consts: dict[Any, Any] = {}
         self.backend: Any = None
         self.lowering_parameters: dict[str, Any] = {}
+        self.spread: Any = None  # where the program runs, if that is not one device
 
     def fresh_symbol(self, name: str) -> str:
         """A symbol not used in the module so far, like ``name``."""
@@ -197,12 +198,16 @@ class ModuleContext:
 
 
 class Scope:
-    """One function of the module: where its large constants are found."""
+    """One function of the module: where its large constants are found, and what it is split over.
 
-    __slots__ = ("consts",)
+    ``manual`` is a mesh with the axes over which the function is written for one part (inside of ``shard_map``).
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("consts", "manual")
+
+    def __init__(self, manual: Any = None) -> None:
         self.consts: dict[int, Any] = {}
+        self.manual = manual
 
 
 class LoweringContext:

@@ -24,6 +24,7 @@ from jax._lowering.context import (
 )
 from jax._lowering.emit import emit_with_tokens
 from jax._lowering.passes import run_passes
+from jax._lowering.shardings import is_spread, sharding_attr
 from jax._lowering.subprograms import build_function
 from jax._lowering.types import bool_attr, i32_attr, ir_type, string_attr, tensor_type
 from jax.dtypes import ExtendedDType
@@ -113,6 +114,7 @@ def lower_jaxpr_to_module(
     num_replicas: int = 1,
     num_partitions: int = 1,
     backend: Any = None,
+    spread: Any = None,
 ) -> LoweredModule:
     """Lowers ``closed`` for ``platforms``; see :class:`LoweredModule` for the calling convention.
 
@@ -122,6 +124,7 @@ def lower_jaxpr_to_module(
       keep_unused: keep arguments that nothing reads.
       arg_names, result_names: shown in the text.
       arg_attrs: attributes (as text) per argument of the program, such as shardings.
+      spread: the devices of the program and the shardings of its arguments and results, where there are several.
 
     Raises:
       NotImplementedError: when a primitive has no rule for the platforms.
@@ -136,6 +139,9 @@ def lower_jaxpr_to_module(
     with activate(state):
         mod = ModuleContext(state, platforms, name)
         mod.backend = backend
+        mod.spread = spread
+        if spread is not None:
+            num_partitions = len(spread.devices)
         lowered = LoweredModule(mod, program, in_avals)
         _plan_arguments(lowered, program, donated, keep_unused)
         mod.module.operation.attributes["sym_name"] = string_attr(f"jit_{_symbol(name)}")
@@ -209,8 +215,10 @@ def _build_main(lowered: LoweredModule, mod: ModuleContext, program: ClosedJaxpr
         return [*args[:len(effects)], *outs]
 
     build_function(mod, "main", in_types, out_types, fill, public=True,
-                   arg_attrs=_argument_attrs(lowered, program, first, arg_attrs),
-                   result_attrs=_result_attrs(len(effects), result_names),
+                   arg_attrs=_with_shardings(mod, _argument_attrs(lowered, program, first, arg_attrs, is_spread(mod)),
+                                             _argument_shardings(lowered, mod, program)),
+                   result_attrs=_with_shardings(mod, _result_attrs(len(effects), result_names),
+                                                _result_shardings(lowered, mod, program)),
                    arg_locations=_argument_locations(mod, first, kept, arg_names))
 
 
@@ -226,12 +234,49 @@ def _argument_locations(mod: ModuleContext, first: int, kept: Sequence[int], nam
 def _result_attrs(leading: int, names: Sequence[str] | None) -> list[dict[str, Any]] | None:
     if names is None:
         return None
-    return [{}] * leading + [{"jax.result_info": string_attr(n)} if n else {} for n in names]
+    return [{} for _ in range(leading)] + [{"jax.result_info": string_attr(n)} if n else {} for n in names]
 
 
-def _argument_attrs(lowered: LoweredModule, program: ClosedJaxpr, first: int,
-                    extra: Sequence[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
-    """Donation: the result an argument's buffer is reused for where types match, else XLA may choose."""
+Sharded = Sequence[tuple[Any, int]]  # sharding (None: open) and number of dimensions of the plain array
+
+
+def _argument_shardings(lowered: LoweredModule, mod: ModuleContext, program: ClosedJaxpr) -> Sharded:
+    if not is_spread(mod):
+        return ()
+    spread = mod.spread
+    found = [(spread.everywhere(), 1) for _ in lowered.ordered_effects]
+    found += [(spread.const_sharding(c), len(a.shape))
+              for c, a in zip(lowered.const_args, map(physical_aval, lowered.const_avals), strict=True)]
+    return found + [(spread.in_shardings[i], _rank(program.jaxpr.invars[i].aval)) for i in lowered.kept_var_idx]
+
+
+def _result_shardings(lowered: LoweredModule, mod: ModuleContext, program: ClosedJaxpr) -> Sharded:
+    if not is_spread(mod):
+        return ()
+    found = [(mod.spread.everywhere(), 1) for _ in lowered.ordered_effects]
+    return found + [(s, _rank(a)) for s, a in zip(mod.spread.out_shardings, program.out_avals, strict=True)]
+
+
+def _rank(aval: Any) -> int:
+    return len(getattr(physical_aval(aval), "shape", ()))
+
+
+def _with_shardings(mod: ModuleContext, attrs: list[dict[str, Any]] | None, shardings: Sharded) -> Any:
+    if not shardings:
+        return attrs
+    attrs = [{} for _ in shardings] if attrs is None else attrs
+    for found, (sharding, ndim) in zip(attrs, shardings, strict=True):
+        if sharding is not None:
+            found["sdy.sharding"] = sharding_attr(mod, sharding, ndim)
+    return attrs
+
+
+def _argument_attrs(lowered: LoweredModule, program: ClosedJaxpr, first: int, extra: Sequence[dict[str, Any]] | None,
+                    spread: bool) -> list[dict[str, Any]] | None:
+    """Donation: the result an argument's buffer is reused for where types match, else XLA may choose.
+
+    In a program that is ``spread``, which result fits depends on how the compiler splits it.
+    """
     if extra is None and not any(lowered.donated):
         return None
     parse = _jaxlib.ir.Attribute.parse
@@ -247,7 +292,9 @@ def _argument_attrs(lowered: LoweredModule, program: ClosedJaxpr, first: int,
             aval = lowered.in_avals[position]
             fits = free.get(_buffer_kind(aval))
             if fits:
-                attrs[k]["tf.aliasing_output"] = i32_attr(fits.pop(0))
+                result = fits.pop(0)
+                attrs[k].update({"jax.buffer_donor": bool_attr(True)} if spread else
+                                {"tf.aliasing_output": i32_attr(result)})
             else:
                 attrs[k]["jax.buffer_donor"] = bool_attr(True)
                 lowered.unused_donations.append(aval)

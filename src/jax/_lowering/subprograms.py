@@ -55,7 +55,8 @@ def call_jaxpr(ctx: LoweringContext, name: str, closed: ClosedJaxpr, operands: S
     module, jaxpr = ctx.module_context, closed.jaxpr
     ordered = sorted(ordered_effects.filter_in(jaxpr.effects), key=str) if jaxpr.effects else []
     captured = captured_consts(closed)
-    key = (jaxpr, tuple(map(id, closed.consts)), name, ctx.platforms)
+    manual = ctx.scope.manual
+    key = (jaxpr, tuple(map(id, closed.consts)), name, ctx.platforms, manual)
     found = module.functions.get(key)
     tokens = [ctx.tokens_in.get(e) for e in ordered]
     held = [constant_value(ctx, value, aval) for value, aval in captured]
@@ -65,7 +66,7 @@ def call_jaxpr(ctx: LoweringContext, name: str, closed: ClosedJaxpr, operands: S
         out_types = [*token_types, *(ir_type(a) for a in closed.out_avals)]
 
         def fill(args: Sequence[Any]) -> Sequence[Any]:
-            scope = Scope()
+            scope = Scope(manual)
             scope.consts = {id(value): args[len(tokens) + i] for i, (value, _) in enumerate(captured)}
             inner = LoweringContext(module, None, closed.in_avals, closed.out_avals, no_tokens,
                                     (*ctx.name_stack, f"jit({name})"), None, scope, ctx.platforms)
@@ -87,13 +88,14 @@ def call_rule(ctx: LoweringContext, rule: Callable[..., Any], operands: Sequence
     """``rule`` as a private function that is written once per types and parameters."""
     module = ctx.module_context
     try:
-        key = (rule, ctx.primitive, tuple(ctx.avals_in), tuple(ctx.avals_out), tuple(params.items()), ctx.platforms)
+        key = (rule, ctx.primitive, tuple(ctx.avals_in), tuple(ctx.avals_out), tuple(params.items()), ctx.platforms,
+               ctx.scope.manual)
         found = module.functions.get(key)
     except TypeError:
         return rule(ctx, *operands, **params)
     if found is None:
         out_types = [ir_type(a) for a in ctx.avals_out]
-        inner = ctx.replace(scope=Scope(), eqn=None, tokens_in=no_tokens)
+        inner = ctx.replace(scope=Scope(ctx.scope.manual), eqn=None, tokens_in=no_tokens)
 
         def fill(args: Sequence[Any]) -> Sequence[Any]:
             outs = rule(inner, *args, **params)

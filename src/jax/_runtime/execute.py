@@ -59,27 +59,33 @@ class Executable:
       keepalive: objects that must live as long as the program (host callbacks).
       arg_names: what to call the arguments in messages.
       name: of the program.
+      home: the sharding of values that are the same everywhere; by default that of the single device.
+      const_shardings: one per constant; by default ``home``.
+      spread: whether its results are tied to the devices of a mesh, whatever the arguments are.
     """
 
     __slots__ = ("loaded", "in_avals", "out_avals", "in_shardings", "out_shardings", "kept", "consts", "donated",
                  "ordered_effects", "has_unordered_effects", "keepalive", "arg_names", "name", "device", "waits",
-                 "_handlers", "_plain", "__weakref__")
+                 "home", "spread", "_handlers", "_plain", "__weakref__")
 
     def __init__(self, loaded: Any, *, in_avals: Sequence[Any], out_avals: Sequence[Any], in_shardings: Any = None,
                  out_shardings: Any = None, kept: Sequence[int] | None = None, consts: Sequence[Any] = (),
                  donated: Sequence[int] = (), ordered_effects: Sequence[Any] = (),
                  has_unordered_effects: bool = False, keepalive: Any = None,
-                 arg_names: Sequence[str] | None = None, name: str = "") -> None:
+                 arg_names: Sequence[str] | None = None, name: str = "", home: Any = None,
+                 const_shardings: Sequence[Any] | None = None, spread: bool = False) -> None:
         self.loaded = loaded
         self.in_avals = tuple(in_avals)
         self.out_avals = tuple(out_avals)
         self.kept = tuple(kept) if kept is not None else tuple(range(len(self.in_avals)))
         self.device = loaded.local_devices()[0]
-        here = backend.device_sharding(self.device)
+        here = self.home = backend.device_sharding(self.device) if home is None else home
+        self.spread = spread
         self.in_shardings = tuple(in_shardings) if in_shardings is not None else (here,) * len(self.kept)
         self.out_shardings = tuple(out_shardings) if out_shardings is not None else (here,) * len(self.out_avals)
         with transfer.explicit():
-            self.consts = [_plain_array(transfer.to_device(c, None, here, committed=False)) for c in consts]
+            self.consts = [_plain_array(transfer.to_device(c, None, s, committed=False))
+                           for c, s in zip(consts, const_shardings or (here,) * len(consts), strict=True)]
         self.donated = frozenset(donated)
         self.ordered_effects = tuple(ordered_effects)
         self.has_unordered_effects = has_unordered_effects
@@ -189,7 +195,7 @@ class Executable:
 
     def in_token_sharding(self) -> Any:
         """Where the tokens of ordered effects live."""
-        return backend.device_sharding(self.device)
+        return self.home
 
     # --- what others ask ----------------------------------------------------------------------------------------------
 

@@ -61,7 +61,7 @@ def record(executable: Executable, out_tree: Any, committed: bool) -> Record | N
     consts = executable.consts
     n = len(executable.out_avals)
     here = executable.in_token_sharding()
-    shardings = [*(here for _ in consts), *executable.in_shardings]
+    shardings = [*((c._sharding if executable.spread else here) for c in consts), *executable.in_shardings]
     taken = set(executable.kept)
     return Record(
         xla_executable=executable.loaded,

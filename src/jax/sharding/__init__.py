@@ -5,6 +5,7 @@ A *sharding* says which device holds which block of an array. The classes are ja
 asks, so that the compiled call path recognises them without a detour.
 """
 
+from ._inference import sharding_from_hlo as sharding_from_hlo
 from ._meshes import AbstractDevice as AbstractDevice
 from ._meshes import AbstractMesh as AbstractMesh
 from ._meshes import AxisType as AxisType
@@ -19,3 +20,18 @@ from ._placements import Sharding as Sharding
 from ._placements import SingleDeviceSharding as SingleDeviceSharding
 from ._placements import make_single_device_sharding as make_single_device_sharding
 from ._specs import PartitionSpec as PartitionSpec
+
+# jaxlib's classes come without docstrings.
+Sharding.__doc__ = "Which device holds which block of an array: the base of all shardings."
+SingleDeviceSharding.__doc__ = "The whole array on one device: ``SingleDeviceSharding(device, *, memory_kind=None)``."
+NamedSharding.__doc__ = """Blocks along the axes of a mesh: ``NamedSharding(mesh, spec, *, memory_kind=None)``.
+
+``spec`` is a :class:`PartitionSpec`: for each dimension of the array the mesh axis (or axes) it is divided over, or
+None. Mesh axes that it does not name hold copies.
+
+>>> import jax, numpy
+>>> mesh = jax.sharding.Mesh(numpy.array(jax.devices()[:1]), ("rows",))
+>>> jax.NamedSharding(mesh, jax.P("rows")).shard_shape((8, 2))
+(8, 2)
+"""
+GSPMDSharding.__doc__ = "A division in the notation of XLA's partitioner: ``GSPMDSharding(devices, op_sharding)``."

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from jax._base._jaxlib import xla
+from jax._base.option import internal_state
 
 
 class AxisType(enum.Enum):
@@ -222,11 +223,11 @@ class Mesh(_MeshShape):
         return self
 
     def __enter__(self) -> Mesh:
-        _mesh_stack().append(self)
+        _push(self)
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        _mesh_stack().pop()
+        _entered.set_local(_entered.value[:-1])
 
     def __str__(self) -> str:
         return f"Mesh({self._axes_text()})"
@@ -320,19 +321,25 @@ class AbstractMesh(_MeshShape):
         return f"AbstractMesh({self._axes_text()}{about})"
 
 
-_local = threading.local()
+# The meshes entered in this thread, the innermost last: a part of the keys of traces and compiled calls.
+_entered = internal_state("meshes", ())
 
 
-def _mesh_stack() -> list[Any]:
-    stack = getattr(_local, "meshes", None)
-    if stack is None:
-        stack = _local.meshes = []
-    return stack
+def _push(mesh: Any) -> tuple[Any, ...]:
+    """Enters ``mesh``; returns what undoes that."""
+    before: tuple[Any, ...] = _entered.value
+    _entered.set_local((*before, mesh))
+    return before
 
 
 def get_mesh() -> Mesh:
-    """The innermost mesh entered in this thread; a mesh without devices when there is none."""
-    for mesh in reversed(_mesh_stack()):
+    """The innermost mesh entered in this thread; a mesh without devices when there is none.
+
+    >>> import jax
+    >>> jax.sharding.get_mesh().empty
+    True
+    """
+    for mesh in reversed(_entered.value):
         if isinstance(mesh, Mesh):
             return mesh
     return _empty_mesh()
@@ -349,36 +356,63 @@ def _empty_mesh() -> Mesh:
 
 def get_abstract_mesh() -> AbstractMesh:
     """The axes of the innermost mesh entered in this thread; one without axes when there is none."""
-    stack = _mesh_stack()
-    return stack[-1].abstract_mesh if stack else AbstractMesh((), ())
+    entered = _entered.value
+    return entered[-1].abstract_mesh if entered else AbstractMesh((), ())
 
 
 class set_mesh:
-    """Makes ``mesh`` the current one: from now on, or for the block when used with ``with``."""
+    """Makes ``mesh`` the current one of this thread: from now on, or for the block when used with ``with``.
 
-    def __init__(self, mesh: Mesh) -> None:
-        if not isinstance(mesh, Mesh):
-            raise TypeError(f"set_mesh needs a jax.sharding.Mesh, not {type(mesh).__name__}")
+    Partition specs given in place of shardings (to ``jit``, ``device_put``, ``with_sharding_constraint``) are over the
+    current mesh, and ``shard_map`` uses it where it is given none. ``None`` leaves no mesh current.
+
+    Attributes:
+      prev_mesh, prev_abstract_mesh: what was current before.
+
+    Raises:
+      TypeError: for anything but a :class:`Mesh` or None.
+    """
+
+    def __init__(self, mesh: Mesh | None) -> None:
+        if mesh is not None and not isinstance(mesh, Mesh):
+            raise TypeError(f"set_mesh takes a jax.sharding.Mesh, got {mesh!r} of type {type(mesh).__name__}; for an "
+                            "AbstractMesh there is jax.sharding.use_abstract_mesh")
         self.mesh = mesh
-        self._before = list(_mesh_stack())
-        _mesh_stack().append(mesh)
+        self.prev_mesh = get_mesh()
+        self.prev_abstract_mesh = get_abstract_mesh()
+        self._before = _entered.value
+        if mesh is None:
+            _entered.set_local(())
+        else:
+            _push(mesh)
 
-    def __enter__(self) -> Mesh:
+    def __enter__(self) -> Mesh | None:
         return self.mesh
 
     def __exit__(self, *exc: Any) -> None:
-        _mesh_stack()[:] = self._before
+        _entered.set_local(self._before)
 
 
 class use_abstract_mesh:
-    """Makes ``mesh`` the current abstract mesh for the block."""
+    """Makes ``mesh`` the current abstract mesh for the block.
+
+    Attributes:
+      prev: the abstract mesh that was current before.
+
+    Raises:
+      TypeError: for anything but an :class:`AbstractMesh`.
+    """
 
     def __init__(self, mesh: AbstractMesh) -> None:
+        if not isinstance(mesh, AbstractMesh):
+            raise TypeError(f"use_abstract_mesh takes a jax.sharding.AbstractMesh, got {mesh!r} of type "
+                            f"{type(mesh).__name__}; a Mesh has one as its abstract_mesh")
         self.mesh = mesh
+        self.prev = get_abstract_mesh()
 
     def __enter__(self) -> AbstractMesh:
-        _mesh_stack().append(self.mesh)
+        self._before = _push(self.mesh)
         return self.mesh
 
     def __exit__(self, *exc: Any) -> None:
-        _mesh_stack().pop()
+        _entered.set_local(self._before)

@@ -300,6 +300,15 @@ class _Named:
 # --- partitionings as XLA writes them ----------------------------------------------------------------------
 
 
+def hlo_tiles(op: Any, num_devices: int) -> Tiles:
+    """The tiles of a description of XLA's, over so many devices."""
+    if op.is_replicated() or op.is_unknown() or num_devices == 1 or not op.is_tiled():
+        return (), np.arange(num_devices)
+    dims = list(op.tile_assignment_dimensions())
+    extra = 1 if op.replicate_on_last_tile_dim() else len(op.subgroup_types())
+    return tuple(dims[: len(dims) - extra]), np.asarray(op.tile_assignment_devices())
+
+
 @graft_onto(GSPMDSharding)
 class _Gspmd:
     """A device list and XLA's own description."""
@@ -310,13 +319,7 @@ class _Gspmd:
         return GSPMDSharding(xla.DeviceList(tuple(devices)), _replicated_hlo(), memory_kind=memory_kind)
 
     def _tiles(self: Any) -> Tiles:
-        op = self._hlo_sharding
-        n = len(self._internal_device_list)
-        if op.is_replicated() or op.is_unknown() or n == 1 or not op.is_tiled():
-            return (), np.arange(n)
-        dims = list(op.tile_assignment_dimensions())
-        extra = 1 if op.replicate_on_last_tile_dim() else len(op.subgroup_types())
-        return tuple(dims[: len(dims) - extra]), np.asarray(op.tile_assignment_devices())
+        return hlo_tiles(self._hlo_sharding, len(self._internal_device_list))
 
     def _to_xla_hlo_sharding(self: Any, num_dimensions: int) -> Any:
         return self._hlo_sharding
