@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from jax._base._jaxlib import pytree as _pytree
 
+# The registry of container classes that all functions of this library use.
 default_registry = _pytree.default_registry()
 DictKey = _pytree.DictKey
 

@@ -48,7 +48,16 @@ DictKey = _pytree.DictKey
 GetAttrKey = _pytree.GetAttrKey
 FlattenedIndexKey = _pytree.FlattenedIndexKey
 
+# jaxlib's classes come without docstrings.
+PyTreeDef.__doc__ = "The structure of a tree: its containers without their leaves. Hashes and compares by value."
+SequenceKey.__doc__ = "A step of a key path into a list or tuple: ``idx`` is the position."
+DictKey.__doc__ = "A step of a key path into a dict: ``key`` is the key."
+GetAttrKey.__doc__ = "A step of a key path to an attribute: ``name`` is its name."
+FlattenedIndexKey.__doc__ = "A step of a key path into a class registered without keys: ``key`` counts its children."
+
+# What a step of a key path may be: anything that hashes.
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
+# The way from the root of a tree to a leaf.
 KeyPath = tuple[Any, ...]
 _UNSET: Any = object()
 

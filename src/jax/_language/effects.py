@@ -34,6 +34,7 @@ class EffectTypeSet:
         return [e for e in effects if not self.contains(e)]
 
 
+# The effects of a program that has none.
 no_effects: frozenset[Any] = frozenset()
 ordered_effects = EffectTypeSet()
 lowerable_effects = EffectTypeSet()

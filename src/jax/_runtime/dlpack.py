@@ -37,6 +37,7 @@ _EXCHANGEABLE = frozenset(np.dtype(t) for t in (
     "complex64", "complex128", dtypes.bfloat16))
 
 
+# The dtypes of arrays that can be exchanged.
 SUPPORTED_DTYPES: frozenset[np.dtype] = _EXCHANGEABLE
 
 

@@ -226,6 +226,7 @@ class Vmappable:
         self.make_iota = make_iota
 
 
+# How values of other classes than arrays are mapped, by class.
 vmappables: dict[type, Vmappable] = {}
 
 

@@ -34,6 +34,7 @@ from jax._lowering.types import i64_attr as _i64_attr
 from jax._lowering.types import ir_constant as _ir_constant
 from jax.sharding import Mesh as Mesh
 
+# How constants of a class are written: a function from a value to MLIR values.
 ConstantHandler = Callable[..., Any]
 # ``{class of abstract values: function from an instance to its MLIR type}``, for classes that libraries define.
 ir_type_handlers = ir_type_makers

@@ -24,6 +24,7 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: Sequence[int]
 
 
+# The forms in which a convolution takes its ``dimension_numbers``.
 ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, str, str]
 
 

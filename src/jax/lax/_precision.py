@@ -156,6 +156,7 @@ _ON_CPU = frozenset({DotAlgorithmPreset.F16_F16_F16, DotAlgorithmPreset.BF16_BF1
                      DotAlgorithmPreset.F32_F32_F32, DotAlgorithmPreset.F64_F64_F64})
 
 
+# The forms in which products and convolutions take their ``precision``.
 PrecisionLike = (Precision | str | tuple[Precision, Precision] | tuple[str, str] | DotAlgorithm | DotAlgorithmPreset
                  | None)
 

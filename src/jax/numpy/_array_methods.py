@@ -304,4 +304,15 @@ def _members() -> dict[str, Any]:
     return members
 
 
+Array.__doc__ = """An array on one or more devices, or, while a function is traced, what stands for one.
+
+Arrays have a ``shape``, a ``dtype`` and a ``sharding``, and never change: ``x.at[i].set(v)`` gives a changed copy.
+Operators and methods are those of NumPy's arrays, as functions of ``jax.numpy``. Do not instantiate this class; it is
+there for ``isinstance`` (traced values are instances) and annotations. ``jnp.asarray``, ``jnp.zeros``,
+``jax.device_put`` ... make arrays.
+
+>>> import jax, jax.numpy as jnp
+>>> isinstance(jnp.arange(3), jax.Array)
+True
+"""
 install_operators(_members())

@@ -40,8 +40,10 @@ from jax._transforms.batch_jaxpr import unmapped_aval as _unmapped_aval
 from jax.dtypes import tangent_dtype as _tangent_dtype
 from jax.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 
+# The classes whose instances are taken as arrays.
 array_types = frozenset(aval_makers)
 Token = _xla.Token
+Token.__doc__ = "What orders the effects of programs: made by one, taken by the next."
 
 
 _calls = ("create_call_primitive", "eval_jaxpr_transpose", "register_call_primitive_rules")
