@@ -13,12 +13,13 @@ from jax import dtypes
 from jax._base import config, source
 from jax._base._jaxlib import JaxRuntimeError, trace_context_names, xla
 from jax._base.caching import trace_context, weak_cache
-from jax._dispatch import checks
+from jax._dispatch import checks, spread
 from jax._language.jaxpr import ClosedJaxpr
 from jax._lowering.module import LoweredModule, argument_names, lower_jaxpr_to_module
 from jax._runtime import backend
 from jax._runtime.compile import compile_module
 from jax._runtime.execute import Executable
+from jax.sharding import SingleDeviceSharding
 
 logger = logging.getLogger("jax.program")
 ArrayImpl = xla.ArrayImpl
@@ -56,6 +57,8 @@ def executable_for(args: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str, donate
       ValueError: when arguments are committed to different devices.
     """
     committed = device is not None
+    if type(device) is spread.Placement:
+        return _spread_executable(args, jaxpr, name, donated_invars, keep_unused, compiler_options, device), True
     where = device
     for x in args:
         if type(x) is not ArrayImpl:
@@ -64,18 +67,52 @@ def executable_for(args: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str, donate
                 continue
             x = dtype.unwrap(x)
         if x._committed:
-            devices = x._sharding._device_assignment
-            if devices[0] is not where:
-                if where is not None or len(devices) > 1:
-                    if device is None:
-                        _refuse_devices(args, jaxpr, name)
-                else:
-                    where = devices[0]
+            sharding = x._sharding
+            if type(sharding) is not SingleDeviceSharding:
+                if device is None:
+                    return _spread_executable(args, jaxpr, name, donated_invars, keep_unused, compiler_options), True
+            elif sharding._device is not where:
+                if where is None:
+                    where = sharding._device
+                elif device is None:
+                    _refuse_devices(args, jaxpr, name)
             committed = True
     if where is None:
         where = backend.default_device()
     key = ProgramKey(name, donated_invars if True in donated_invars else (), keep_unused, where, compiler_options)
-    return compiled_program(jaxpr, key), committed
+    executable = compiled_program(jaxpr, key)
+    if executable is None:  # the program itself asks for several devices
+        return _spread_executable(args, jaxpr, name, donated_invars, keep_unused, compiler_options), True
+    return executable, committed
+
+
+def _spread_executable(args: Sequence[Any], jaxpr: ClosedJaxpr, name: str, donated_invars: tuple[bool, ...],
+                       keep_unused: bool, compiler_options: tuple[tuple[str, Any], ...],
+                       placement: spread.Placement | None = None) -> Executable:
+    place = spread.plan(args, jaxpr, name, placement)
+    return spread_program(jaxpr, SpreadKey(name, donated_invars if True in donated_invars else (), keep_unused, place,
+                                           compiler_options))
+
+
+class SpreadKey(NamedTuple):
+    """:class:`ProgramKey` for programs over several devices."""
+
+    name: str
+    donated: tuple[bool, ...]
+    keep_unused: bool
+    place: spread.Spread
+    compiler_options: tuple[tuple[str, Any], ...]
+
+
+@weak_cache(context=trace_context)
+def spread_program(jaxpr: ClosedJaxpr, key: SpreadKey) -> Executable:
+    """The executable of a program over several devices, made at the first call."""
+    platform = backend.lowering_platform(key.place.devices[0])
+    lowered = lower_program(jaxpr, key.name, platforms=(platform,), donated=key.donated, keep_unused=key.keep_unused,
+                            place=key.place)
+    executable = compile_lowered(lowered, None, key.compiler_options, key.place)
+    lowered.release()
+    return executable
 
 
 def _refuse_devices(args: Sequence[Any], jaxpr: ClosedJaxpr, name: str) -> None:
@@ -84,18 +121,16 @@ def _refuse_devices(args: Sequence[Any], jaxpr: ClosedJaxpr, name: str) -> None:
     for i, x in enumerate(args):
         if type(x) is ArrayImpl and x._committed:
             devices = x._sharding._device_assignment
-            if len(devices) > 1:
-                raise NotImplementedError(
-                    f"jit of {name}: {info.arg_name(i)} is spread over {len(devices)} devices, and programs run on one "
-                    "device so far. Gather it with jax.device_put(x, device) first.")
             lines.append(f"  {info.arg_name(i)} ({x.aval.str_short()}) on {devices[0]}")
     raise ValueError(f"jit of {name}: its arguments are committed to different devices, and a program runs on one:\n"
                      + "\n".join(lines) + "\nMove them to one with jax.device_put(x, device).")
 
 
 @weak_cache(context=trace_context)
-def compiled_program(jaxpr: ClosedJaxpr, key: ProgramKey) -> Executable:
-    """The executable for ``jaxpr``, made at the first call."""
+def compiled_program(jaxpr: ClosedJaxpr, key: ProgramKey) -> Executable | None:
+    """The executable for ``jaxpr``, made at the first call; None if the program asks for other devices than one."""
+    if spread.place_in(jaxpr) is not None:
+        return None
     if config.explain_cache_misses.value:
         _explain_miss(jaxpr, key)
     lowered = lower_program(jaxpr, key.name, platforms=(backend.lowering_platform(key.device),), donated=key.donated,
@@ -106,11 +141,13 @@ def compiled_program(jaxpr: ClosedJaxpr, key: ProgramKey) -> Executable:
 
 
 def lower_program(jaxpr: ClosedJaxpr, name: str, *, platforms: Sequence[str], donated: Sequence[bool] = (),
-                  keep_unused: bool = False, result_names: Sequence[str] | None = None) -> LoweredModule:
+                  keep_unused: bool = False, result_names: Sequence[str] | None = None,
+                  place: spread.Spread | None = None) -> LoweredModule:
     """Lowers ``jaxpr``, with names of arguments and under the logging and dumping options."""
     begin = time.perf_counter()
     lowered = lower_jaxpr_to_module(jaxpr, name, platforms, donated=donated or None, keep_unused=keep_unused,
-                                    arg_names=argument_names(jaxpr.jaxpr.debug_info), result_names=result_names)
+                                    arg_names=argument_names(jaxpr.jaxpr.debug_info), result_names=result_names,
+                                    spread=place)
     log_step("lowered %s in %.4f s", name, time.perf_counter() - begin)
     limit = config.captured_constants_warn_bytes.value
     if lowered.const_args and 0 <= limit < sum(x.nbytes for x in lowered.const_args):
@@ -121,15 +158,15 @@ def lower_program(jaxpr: ClosedJaxpr, name: str, *, platforms: Sequence[str], do
 
 
 def compile_lowered(lowered: LoweredModule, device: Any = None,
-                    compiler_options: Sequence[tuple[str, Any]] = ()) -> Executable:
-    """Compiles a lowered module for ``device`` (by default the default one of the process)."""
-    device = backend.default_device() if device is None else device
+                    compiler_options: Sequence[tuple[str, Any]] = (), place: spread.Spread | None = None) -> Executable:
+    """Compiles a lowered module for ``device`` (by default the default one of the process), or for a place."""
+    devices: Sequence[Any] = [backend.default_device() if device is None else device] if place is None else place.devices
     if lowered.unused_donations:
         _warn_donations(lowered)
     try:
-        loaded = compile_module(lowered.module, [device], compiler_options=dict(compiler_options),
-                                host_callbacks=lowered.host_callbacks, name=f"jit({lowered.name})",
-                                storable=not lowered.keepalives)
+        loaded = compile_module(lowered.module, devices, num_partitions=len(devices),
+                                compiler_options=dict(compiler_options), host_callbacks=lowered.host_callbacks,
+                                name=f"jit({lowered.name})", storable=not lowered.keepalives)
     except JaxRuntimeError as error:
         raise _located(error, lowered) from error
     first = len(lowered.ordered_effects) + len(lowered.const_args)
@@ -138,7 +175,7 @@ def compile_lowered(lowered: LoweredModule, device: Any = None,
         loaded, in_avals=lowered.in_avals, out_avals=lowered.out_avals, kept=lowered.kept_var_idx,
         consts=lowered.const_args, donated=donated, ordered_effects=lowered.ordered_effects,
         has_unordered_effects=bool(lowered.unordered_effects), keepalive=lowered.keepalives or None,
-        arg_names=lowered.arg_names, name=lowered.name)
+        arg_names=lowered.arg_names, name=lowered.name, **({} if place is None else place.boundary(lowered, loaded)))
 
 
 def _warn_donations(lowered: LoweredModule) -> None:
@@ -187,18 +224,23 @@ def log_step(message: str, *details: Any) -> None:
 
 
 def _explain_miss(jaxpr: ClosedJaxpr, key: ProgramKey) -> None:
+    """Why a program that has been compiled before is compiled again. Why it was traced is said where it was."""
     options = trace_context()
     reasons = [_differences(k, c, key, options) for k, c in _known_keys(jaxpr)]
-    nearest = min(reasons, key=len, default=["this traced program has not been compiled before"])
-    logger.warning("compiling %s (%s): %s", key.name, jaxpr.jaxpr.debug_info.source_text(), "; ".join(nearest))
+    if reasons:
+        logger.warning("compiling %s (%s) again: %s", key.name, jaxpr.jaxpr.debug_info.source_text(),
+                       "; ".join(min(reasons, key=len)))
 
 
 def _differences(old: ProgramKey, old_options: Any, new: ProgramKey, new_options: Any) -> list[str]:
     changed = [f"{field} was {a!r} and is {b!r}" for field, a, b in zip(new._fields, old, new, strict=True) if a != b]
-    names = trace_context_names()
-    changed += [f"the option {n} was {a!r} and is {b!r}"
-                for n, a, b in zip(names, old_options, new_options, strict=True) if a != b]
-    return changed
+    return changed + option_differences(old_options, new_options)
+
+
+def option_differences(old: Any, new: Any) -> list[str]:
+    """Which options two values of ``trace_context()`` differ in."""
+    return [f"the option {n} was {a!r} and is {b!r}"
+            for n, a, b in zip(trace_context_names(), old, new, strict=True) if a != b]
 
 
 def _known_keys(jaxpr: ClosedJaxpr) -> list[tuple[ProgramKey, Any]]:
