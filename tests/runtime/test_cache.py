@@ -91,7 +91,8 @@ def test_the_key(monkeypatch):
     backwards = dict(reversed(given.items()))
 
     def key(text=None, **options):
-        return cache_key.key_of(cache_key.key_parts(text or binary("add"), devices, compiling.compile_options(devices, **options)))
+        parts = cache_key.key_parts(text or binary("add"), devices, compiling.compile_options(devices, **options))
+        return cache_key.key_of(parts)
 
     assert key() == key()
     assert key(compiler_options=given) == key(compiler_options=backwards) != key()

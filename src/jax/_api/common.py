@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import itertools
+import weakref
+from collections.abc import Callable, Container, Sequence
+from types import MethodType
 from typing import Any
 
 from jax._base import source as source_info
@@ -65,27 +68,64 @@ def _brief(x: Any) -> str:
 
 def debug_info(fun: Any, in_tree: Any, traced_for: str) -> DebugInfo:
     """What messages say about a traced function; its pieces are computed when one is shown."""
-    return DebugInfo(traced_for, lambda: source_info.describe_function(fun), lambda: arg_names(fun, in_tree))
+    described = Described(fun)
+    return DebugInfo(traced_for, described.source, lambda: described.arg_names(in_tree))
+
+
+class Described:
+    """What there is to say about a function, without keeping it alive.
+
+    Traces are remembered for as long as the traced function lives; if they referred to it, it would live forever, with
+    all that it closes over. When the function is gone, its code still tells its name, place and arguments.
+    """
+
+    __slots__ = ("_alive", "_bound", "_code", "_name")
+
+    def __init__(self, fun: Any) -> None:
+        try:
+            self._alive: Callable[[], Any] = weakref.ref(fun)
+        except TypeError:
+            self._alive = lambda: fun
+        self._code = getattr(fun, "__code__", None)
+        self._bound = type(fun) is MethodType
+        self._name = getattr(fun, "__name__", None) or type(fun).__name__
+
+    def source(self) -> str:
+        fun, code = self._alive(), self._code
+        if fun is not None:
+            return source_info.describe_function(fun)
+        return self._name if code is None else f"{self._name} at {code.co_filename}:{code.co_firstlineno}"
+
+    def parameters(self) -> list[str]:
+        """The names of the positional parameters."""
+        fun, code = self._alive(), self._code
+        if fun is None:
+            return [] if code is None else list(code.co_varnames[self._bound:code.co_argcount])
+        try:
+            return [p.name for p in inspect.signature(fun).parameters.values()
+                    if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        except (TypeError, ValueError):
+            return []
+
+    def arg_names(self, in_tree: Any, taken: Container[int] = ()) -> tuple[str, ...]:
+        """The names of the flat arguments, like ``params['w'][0]``; the positions ``taken`` are no part of the tree."""
+        args_tree = in_tree.children()[0]
+        parameters = self.parameters()
+        left = (i for i in itertools.count() if i not in taken)
+        names = [parameters[i] if i < len(parameters) else f"args[{i}]"
+                 for i in itertools.islice(left, len(args_tree.children()))]
+        out = []
+        numbered = tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
+        for path, _ in tree_flatten_with_path(numbered)[0]:
+            positional = getattr(path[0], "idx", None) == 0
+            head = names[path[1].idx] if positional else str(getattr(path[1], "key", path[1]))
+            out.append(head + keystr(path[2:]))
+        return tuple(out)
 
 
 def arg_names(fun: Any, in_tree: Any) -> tuple[str, ...]:
     """The names of the flat arguments, like ``params['w'][0]``."""
-    args, kwargs = tree_unflatten(in_tree, [None] * in_tree.num_leaves)
-    n = len(args)
-    try:
-        names = [p.name for p in inspect.signature(fun).parameters.values()
-                 if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    except (TypeError, ValueError):
-        names = []
-    names = [names[i] if i < len(names) else f"args[{i}]" for i in range(n)]
-    dummies = tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
-    out = []
-    for path, _ in tree_flatten_with_path(dummies)[0]:
-        if getattr(path[0], "idx", None) == 0:
-            out.append(names[path[1].idx] + keystr(path[2:]))
-        else:
-            out.append(str(getattr(path[1], "key", path[1])) + keystr(path[2:]))
-    return tuple(out)
+    return Described(fun).arg_names(in_tree)
 
 
 def normalize_argnums(argnums: Any, num_args: int, api: str, name: str = "argnums") -> tuple[int, ...]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
+import time
 from typing import Any, NamedTuple
 
-from jax._api.common import FlatFun, arg_names
+from jax._api import cache_misses
+from jax._api.common import Described, FlatFun, arg_names
 from jax._api.statics import Options, Static, StaticFun, brief, donation, split_static
-from jax._base import source as source_info
+from jax._base import config
 from jax._base.caching import trace_context, weak_cache
+from jax._dispatch.program import log_step
 from jax._language.avals import ShapedArray, typeof
 from jax._language.axes import axis_env
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo
@@ -75,20 +76,24 @@ def explain_bad_argument(fun: Any, leaves: Any, in_tree: Any, abstract: bool) ->
                 "it with static_argnums or static_argnames; otherwise convert it to an array.")
 
 
-@weak_cache(context=trace_context)
+@weak_cache(context=trace_context, explain=cache_misses.explain)
 def trace_cached(fun: Any, in_tree: Any, avals: tuple[Any, ...], static: Static, env: Any, inline: bool,
                   ) -> tuple[ClosedJaxpr, list[Any], Any]:
     """The jaxpr of a call, the enclosing tracers it closes over (its leading arguments), and the output's tree."""
+    if config.no_tracing.value:
+        cache_misses.refuse(trace_cached, fun, in_tree, avals, static, env, inline)
+    begin = time.perf_counter()
     target = StaticFun(fun, static) if static.args or static.kwargs else fun
     flat = FlatFun(target, in_tree)
-    info = DebugInfo("jit", functools.partial(source_info.describe_function, fun),
-                     functools.partial(_names_with_static, fun, in_tree, static))
+    described, taken = Described(fun), {i for i, _ in static.args}
+    info = DebugInfo("jit", described.source, lambda: described.arg_names(in_tree, taken))
     try:
         jaxpr, consts = trace_to_jaxpr(flat, avals, info)
     except TypeError:
         _explain_bad_output(fun, flat)
         raise
     jaxpr, consts, tracers = hoist_tracers(jaxpr, consts)
+    log_step("traced %s in %.4f s", cache_misses.CallText(fun, in_tree, avals, static), time.perf_counter() - begin)
     return ClosedJaxpr(jaxpr, consts), tracers, flat.out_tree
 
 
@@ -102,28 +107,12 @@ def hoist_tracers(jaxpr: Any, consts: list[Any]) -> tuple[Any, list[Any], list[A
     info = jaxpr.debug_info
     names = info.arg_names
     if names is not None:
-        info = info._replace(arg_names=lambda: (*(f"closed-over value {i}" for i in range(len(moved))),
+        count = len(moved)  # the names must not keep the tracers
+        info = info._replace(arg_names=lambda: (*(f"closed-over value {i}" for i in range(count)),
                                                 *(names() if callable(names) else names)))
     jaxpr = jaxpr.replace(constvars=[v for v, _ in kept], invars=[*(v for v, _ in moved), *jaxpr.invars],
                           effects=jaxpr.effects, debug_info=info)
     return jaxpr, [c for _, c in kept], [c for _, c in moved]
-
-
-def _names_with_static(fun: Any, in_tree: Any, static: Static) -> tuple[str, ...]:
-    if not static.args:
-        return arg_names(fun, in_tree)
-    try:
-        names = list(inspect.signature(fun).parameters)
-    except (TypeError, ValueError):
-        names = []
-    taken = {i for i, _ in static.args}
-    left = [names[i] if i < len(names) else f"args[{i}]" for i in range(static.num_args) if i not in taken]
-    out = []
-    numbered = tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
-    for path, _ in tree_flatten_with_path(numbered)[0]:
-        head = left[path[1].idx] if path[0].idx == 0 else str(path[1].key)
-        out.append(head + keystr(path[2:]))
-    return tuple(out)
 
 
 def _explain_bad_output(fun: Any, flat: FlatFun) -> None:

@@ -71,7 +71,7 @@ def weak_cache(
     alive.
 
     On a miss under ``jax_explain_cache_misses``, ``explain(entries, *args, **kwargs)`` is called; each entry is
-    ``(weakref, context, args, kwargs)`` of an earlier call with the same first argument.
+    ``(weakref, context, args, kwargs)`` of an earlier call, perhaps with another first argument.
     """
     if fun is None:
         return functools.partial(  # type: ignore[return-value]

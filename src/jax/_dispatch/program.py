@@ -229,7 +229,7 @@ def _explain_miss(jaxpr: ClosedJaxpr, key: ProgramKey) -> None:
     reasons = [_differences(k, c, key, options) for k, c in _known_keys(jaxpr)]
     if reasons:
         logger.warning("compiling %s (%s) again: %s", key.name, jaxpr.jaxpr.debug_info.source_text(),
-                       "; ".join(min(reasons, key=len)))
+                       "; ".join(min(reasons, key=lambda found: len(found))))
 
 
 def _differences(old: ProgramKey, old_options: Any, new: ProgramKey, new_options: Any) -> list[str]:
