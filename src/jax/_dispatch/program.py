@@ -80,7 +80,7 @@ def executable_for(args: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str, donate
     if where is None:
         where = backend.default_device()
     key = ProgramKey(name, donated_invars if True in donated_invars else (), keep_unused, where, compiler_options)
-    executable = compiled_program(jaxpr, key)
+    executable: Executable | None = compiled_program(jaxpr, key)
     if executable is None:  # the program itself asks for several devices
         return _spread_executable(args, jaxpr, name, donated_invars, keep_unused, compiler_options), True
     return executable, committed
@@ -226,10 +226,10 @@ def log_step(message: str, *details: Any) -> None:
 def _explain_miss(jaxpr: ClosedJaxpr, key: ProgramKey) -> None:
     """Why a program that has been compiled before is compiled again. Why it was traced is said where it was."""
     options = trace_context()
-    reasons = [_differences(k, c, key, options) for k, c in _known_keys(jaxpr)]
+    reasons: list[list[str]] = [_differences(k, c, key, options) for k, c in _known_keys(jaxpr)]
     if reasons:
         logger.warning("compiling %s (%s) again: %s", key.name, jaxpr.jaxpr.debug_info.source_text(),
-                       "; ".join(min(reasons, key=lambda found: len(found))))
+                       "; ".join(min(reasons, key=len)))
 
 
 def _differences(old: ProgramKey, old_options: Any, new: ProgramKey, new_options: Any) -> list[str]:
