@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from jax._base._jaxlib import mlir_io, xla
 from jax._base.source import api_boundary
-from jax._dispatch import program
+from jax._dispatch import program, spread
 from jax._language.avals import ShapedArray, register_aval, typeof
 from jax._language.jaxpr import ClosedJaxpr
 from jax._lowering.types import constant_makers
@@ -172,14 +172,26 @@ constant_makers[ShapeDtypeStruct] = _has_no_value
 class Traced:
     """A function traced to a jaxpr at given argument types."""
 
-    __slots__ = ("_params", "in_tree", "out_tree", "_consts", "fun_name")
+    __slots__ = ("_params", "in_tree", "out_tree", "_consts", "fun_name", "_layouts")
 
-    def __init__(self, params: dict[str, Any], in_tree: Any, out_tree: Any, consts: list[Any], fun_name: str) -> None:
+    def __init__(self, params: dict[str, Any], in_tree: Any, out_tree: Any, consts: list[Any], fun_name: str,
+                 layouts: Sequence[Any] = ()) -> None:
         self._params = params
         self.in_tree = in_tree
         self.out_tree = out_tree
         self._consts = consts
         self.fun_name = fun_name
+        self._layouts = layouts
+
+    def _place(self) -> spread.Spread | None:
+        """Where the program runs, if its arguments, its equations or its options ask for several devices."""
+        params = self._params
+        jaxpr, given = params["jaxpr"], params["device"]
+        placement = given if isinstance(given, spread.Placement) else None
+        layouts = self._layouts or [None] * len(jaxpr.jaxpr.invars)
+        if placement is None and not any(layouts) and spread.place_in(jaxpr) is None:
+            return None
+        return spread.plan(layouts, jaxpr, params["name"], placement)
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
@@ -222,11 +234,14 @@ class Traced:
         if unknown:
             raise TypeError(f"Traced.lower() got unknown options {sorted(unknown)}")
         params = self._params
+        place = self._place()
         if lowering_platforms is None:
-            lowering_platforms = (backend.lowering_platform(params["device"] or backend.default_device()),)
+            device = place.devices[0] if place is not None else params["device"]
+            lowering_platforms = (backend.lowering_platform(device or backend.default_device()),)
         lowered = program.lower_program(params["jaxpr"], params["name"], platforms=tuple(lowering_platforms),
-                                        donated=params["donated_invars"], keep_unused=params["keep_unused"])
-        return Lowered(lowered, self)
+                                        donated=params["donated_invars"], keep_unused=params["keep_unused"],
+                                        place=place)
+        return Lowered(lowered, self, place)
 
 
 class _Stage:
@@ -267,11 +282,12 @@ class _Stage:
 class Lowered(_Stage):
     """A function lowered to StableHLO."""
 
-    __slots__ = ("_lowering",)
+    __slots__ = ("_lowering", "_place")
 
-    def __init__(self, lowering: Any, traced: Traced) -> None:
+    def __init__(self, lowering: Any, traced: Traced, place: Any = None) -> None:
         self._lowering = lowering
         self._traced = traced
+        self._place = place
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text, in ``"stablehlo"`` (default) or ``"hlo"``."""
@@ -298,7 +314,8 @@ class Lowered(_Stage):
             raise TypeError(f"Lowered.compile() got unknown options {sorted(unknown)}")
         params = self._traced._params
         options = {**dict(params["compiler_options"]), **(compiler_options or {})}
-        executable = program.compile_lowered(self._lowering, params["device"], tuple(options.items()))
+        executable = program.compile_lowered(self._lowering, None if self._place is not None else params["device"],
+                                             tuple(options.items()), self._place)
         return Compiled(executable, self._traced)
 
     def cost_analysis(self) -> Any:
@@ -322,7 +339,10 @@ class Compiled(_Stage):
             raise TypeError(f"the function {self._traced.fun_name} was compiled for arguments of the structure "
                             f"{self.in_tree}, got {tree}")
         self._check_types(leaves)
-        outs = self._executable.call([*self._traced._consts, *leaves])
+        operands = [*self._traced._consts, *leaves]
+        outs = self._executable.call(operands)
+        if checks.enabled():
+            checks.check_results(outs, f"jit of {self._traced.fun_name}", self._traced.jaxpr, operands)
         return tree_unflatten(self.out_tree, outs)
 
     def _check_types(self, leaves: Sequence[Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from jax._base.caching import weak_cache
 from jax._dispatch.program import run_program
+from jax._dispatch.spread import Placement, place_finders
 from jax._ground.structural import instantiate_zeros
 from jax._language import rules
 from jax._language.evaluation import eval_jaxpr
@@ -42,7 +43,13 @@ def call_params(jaxpr: ClosedJaxpr, name: str, like: dict[str, Any] | None = Non
     like = like or {}
     return {"jaxpr": jaxpr, "name": name, "donated_invars": (False,) * len(jaxpr.jaxpr.invars),
             "inline": like.get("inline", False), "keep_unused": like.get("keep_unused", False),
-            "device": like.get("device"), "compiler_options": like.get("compiler_options", ())}
+            "device": _bare(like.get("device")),
+            "compiler_options": like.get("compiler_options", ())}
+
+
+def _bare(device: Any) -> Any:
+    """The device, or devices, for a program made of another one: shardings of its boundary do not carry over."""
+    return device.bare() if type(device) is Placement else device
 
 
 # --- abstract evaluation, evaluation, lowering ----------------------------------------------------------------------
@@ -62,6 +69,7 @@ def _lower(ctx: Any, *values: Any, jaxpr: ClosedJaxpr, name: str, inline: bool =
 jit_p.def_effectful_abstract_eval(_abstract)
 jit_p.def_impl(_impl)
 register_lowering(jit_p, _lower, cacheable=False)
+place_finders[jit_p] = lambda params: params["device"] if type(params["device"]) is Placement else None
 
 
 # --- derivatives ----------------------------------------------------------------------------------------------------

@@ -7,6 +7,19 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
+class Placed:
+    """Where arguments and results of a jitted function are laid out over several devices; hashable.
+
+    ``trace(fun, in_tree, avals, static)`` is the traced call: its jaxpr, the enclosing tracers that it closes over, the
+    structure of its result, and the place where it runs.
+    """
+
+    __slots__ = ()
+
+    def trace(self, fun: Any, in_tree: Any, avals: Any, static: Any) -> tuple[Any, list[Any], Any, Any]:
+        raise NotImplementedError
+
+
 class Options(NamedTuple):
     """What a call of ``jit`` was told, normalised once."""
 

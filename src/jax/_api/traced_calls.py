@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from jax._api import cache_misses
 from jax._api.common import Described, FlatFun, arg_names
-from jax._api.statics import Options, Static, StaticFun, brief, donation, split_static
+from jax._api.statics import Options, Placed, Static, StaticFun, brief, donation, split_static
 from jax._base import config
 from jax._base.caching import trace_context, weak_cache
 from jax._dispatch.program import log_step
@@ -29,6 +29,7 @@ class Call(NamedTuple):
     out_tree: Any
     donated: tuple[bool, ...]
     name: str
+    place: Any  # a device, or where the call is laid out over several; None: where its arguments are
 
 
 def prepare(fun: Any, options: Options, args: Any, kwargs: Any, *, abstract: bool = False) -> Call:
@@ -46,14 +47,19 @@ def prepare(fun: Any, options: Options, args: Any, kwargs: Any, *, abstract: boo
         avals = tuple([abstract_leaf(x, abstract) for x in operands])
         if not abstract or None in avals:
             explain_bad_argument(fun, leaves, in_tree, abstract)
-    traced: Any = trace_cached(fun, in_tree, avals, static, axis_env.get(), options.inline)
-    jaxpr, consts, out_tree = traced
+    place = options.device
+    traced: Any
+    if isinstance(place, Placed):
+        jaxpr, consts, out_tree, place = place.trace(fun, in_tree, avals, static)
+    else:
+        traced = trace_cached(fun, in_tree, avals, static, axis_env.get(), options.inline)
+        jaxpr, consts, out_tree = traced
     name = getattr(fun, "__name__", "<unnamed function>")
     donated = donation(options, in_tree, static)
     if consts:
         donated = (*(False,) * len(consts), *donated)
-        return Call(jaxpr, [*consts, *operands], leaves, in_tree, out_tree, donated, name)
-    return Call(jaxpr, operands, leaves, in_tree, out_tree, donated, name)
+        return Call(jaxpr, [*consts, *operands], leaves, in_tree, out_tree, donated, name, place)
+    return Call(jaxpr, operands, leaves, in_tree, out_tree, donated, name, place)
 
 
 def abstract_leaf(x: Any, allowed: bool) -> Any:

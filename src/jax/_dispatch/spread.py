@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from jax import dtypes
 from jax._base._jaxlib import xla
 from jax._base.caching import no_context, weak_cache
+from jax._language.avals import physical_aval, typeof
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from jax._runtime import backend
 from jax.sharding import GSPMDSharding, NamedSharding, PartitionSpec, SingleDeviceSharding, sharding_from_hlo
@@ -124,9 +125,32 @@ def plan(args: Sequence[Any], jaxpr: ClosedJaxpr, name: str, placement: Placemen
     return Spread(devices, mesh, tuple(ins), outs if outs is not None else (None,) * len(jaxpr.jaxpr.outvars))
 
 
+class Layout:
+    """The layout over several devices of an argument that is described, or need not be kept."""
+
+    __slots__ = ("_sharding", "aval", "ndim")
+    _committed = True
+
+    def __init__(self, sharding: Any, aval: Any) -> None:
+        self._sharding = sharding
+        self.aval = aval
+        self.ndim = len(aval.shape)
+
+
+def laid_out(x: Any) -> Layout | None:
+    """The layout of an argument over a mesh; None if it is on one device, on the host or anywhere."""
+    plain = x if hasattr(x, "sharding") and hasattr(x, "shape") and type(x) is not ArrayImpl else _plain(x)
+    sharding = getattr(plain, "_sharding", None) or getattr(plain, "sharding", None)
+    if not isinstance(sharding, (NamedSharding, GSPMDSharding)) or getattr(plain, "_committed", True) is False:
+        return None
+    if getattr(getattr(sharding, "mesh", None), "_flat_devices_tuple", True):
+        return Layout(sharding, physical_aval(typeof(plain)))
+    return None
+
+
 def _plain(x: Any) -> Any:
     """The array that carries an argument; None for host values."""
-    if type(x) is ArrayImpl:
+    if type(x) is ArrayImpl or type(x) is Layout:
         return x
     dtype = getattr(x, "dtype", None)
     return dtype.unwrap(x) if isinstance(dtype, dtypes.ExtendedDType) else None
@@ -190,4 +214,4 @@ def as_placement(what: Any) -> Placement | None:
     return None
 
 
-__all__ = ["Placement", "Spread", "as_placement", "place_finders", "place_in", "plan", "replicated"]
+__all__ = ["Placement", "Spread", "as_placement", "laid_out", "place_finders", "place_in", "plan", "replicated"]

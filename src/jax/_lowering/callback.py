@@ -11,6 +11,7 @@ from jax._base import _jaxlib, host_calls
 from jax._language.avals import physical_aval
 from jax._lowering.context import LoweringContext
 from jax._lowering.hlo import custom_call
+from jax._lowering.shardings import gathered, is_spread, on_first_device
 from jax._lowering.types import ir_type
 
 _TARGETS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}
@@ -49,6 +50,10 @@ def emit_python_callback(ctx: LoweringContext, callback: Callable[..., Any], tok
     config = {"index": ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), index)}
     tokens = [] if token is None else [token]
     types = [*(t.type for t in tokens), *(ir_type(a) for a in result_avals)]
+    if sharding is None and is_spread(module) and ctx.scope.manual is None:
+        # One device calls, with whole values; the others get what it got.
+        operands = [gathered(module, x) for x in operands]
+        sharding = {"sdy.sharding": on_first_device(module, max(1, len(types)))}
     results = custom_call(
         target, [*tokens, *operands], types, backend_config=config, has_side_effect=has_side_effect,
         operand_layouts=[*(() for _ in tokens), *(_row_major(a) for a in operand_avals)],

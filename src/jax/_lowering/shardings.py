@@ -18,12 +18,9 @@ def mesh_symbol(mod: ModuleContext, names: tuple[Any, ...], sizes: tuple[int, ..
     key = ("mesh", names, sizes, ids)
     found = mod.functions.get(key)
     if found is None:
-        found = mod.functions[key] = mod.fresh_symbol("mesh")
-        ir = _jaxlib.ir
         axes = ", ".join(f"{quoted(n)}={s}" for n, s in zip(names, sizes, strict=True))
         order = "" if ids is None else f", device_ids=[{', '.join(map(str, ids))}]"
-        attrs = {"sym_name": string_attr(found), "mesh": ir.Attribute.parse(f"#sdy.mesh<[{axes}]{order}>")}
-        ir.Operation.create("sdy.mesh", (), (), attrs, None, 0, ip=ir.InsertionPoint.at_block_begin(mod.body))
+        found = mod.functions[key] = _add_mesh(mod, "mesh", f"#sdy.mesh<[{axes}]{order}>")
     return found
 
 
@@ -84,3 +81,27 @@ def sharding_attr(mod: ModuleContext, sharding: Any, ndim: int, open_dims: Colle
 def is_spread(mod: ModuleContext) -> bool:
     """Whether the module is for several devices."""
     return mod.spread is not None and len(mod.spread.devices) > 1
+
+
+def on_first_device(mod: ModuleContext, results: int) -> Any:
+    """``#sdy.sharding_per_value<...>``: all results of an operation on the first device of the program alone."""
+    key = ("mesh", (), (), (0,))
+    symbol = mod.functions.get(key)
+    if symbol is None:
+        symbol = mod.functions[key] = _add_mesh(mod, "maximal_mesh_0", "#sdy.mesh<[], device_ids=[0]>")
+    one = f"<@{symbol}, []>"
+    return _jaxlib.ir.Attribute.parse(f"#sdy.sharding_per_value<[{', '.join([one] * results)}]>")
+
+
+def gathered(mod: ModuleContext, value: Any) -> Any:
+    """``value``, the whole of it on every device."""
+    attr = sharding_attr(mod, mod.spread.everywhere(), len(value.type.shape))
+    return _jaxlib.ir.Operation.create("sdy.sharding_constraint", (value.type,), (value,), {"sharding": attr}).result
+
+
+def _add_mesh(mod: ModuleContext, name: str, text: str) -> str:
+    symbol = mod.fresh_symbol(name)
+    ir = _jaxlib.ir
+    attrs = {"sym_name": string_attr(symbol), "mesh": ir.Attribute.parse(text)}
+    ir.Operation.create("sdy.mesh", (), (), attrs, None, 0, ip=ir.InsertionPoint.at_block_begin(mod.body))
+    return symbol
