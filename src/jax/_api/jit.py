@@ -14,7 +14,7 @@ from jax._api.traced_calls import Call, prepare, trace_cached
 from jax._base import _jaxlib, config
 from jax._base import source as source_info
 from jax._base.source import api_boundary
-from jax._dispatch import checks
+from jax._dispatch import checks, spread
 from jax._dispatch.program import executable_for
 from jax._language.trace import Tracer, is_bottom
 from jax._runtime import fastpath
@@ -84,13 +84,15 @@ def _placement(device: Any, backend: Any, in_shardings: Any, out_shardings: Any)
         return backends.devices(backend)[0]
     if device is not None:
         return device
+    if in_shardings is None and out_shardings is None:
+        return None
+    from jax._api.placed_calls import sharding_options  # few functions are given shardings
+    options = sharding_options(in_shardings, out_shardings)
+    if options is not None:
+        return options
     found = set()
     for s in tree_flatten((in_shardings, out_shardings))[0]:
-        devices = [s] if isinstance(s, _jaxlib.Device) else list(getattr(s, "device_set", ()))
-        if len(devices) != 1:
-            raise NotImplementedError(f"jit: shardings over {len(devices)} devices are not supported yet; use a "
-                                      f"SingleDeviceSharding, got {s!r}")
-        found.add(devices[0])
+        found.update([s] if isinstance(s, _jaxlib.Device) else s.device_set)
     if len(found) > 1:
         raise ValueError(f"jit: in_shardings and out_shardings name several devices: {found}")
     return found.pop() if found else None
@@ -178,8 +180,9 @@ def _call(fun: Any, options: Options, args: Any, kwargs: Any) -> Any:
 
 def jit_params(call: Call, options: Options) -> dict[str, Any]:
     params = call_params(call.jaxpr, call.name, {
-        "inline": options.inline, "keep_unused": options.keep_unused, "device": options.device,
+        "inline": options.inline, "keep_unused": options.keep_unused, "device": None,
         "compiler_options": options.compiler_options})
+    params["device"] = call.place  # with its shardings, which are for this program alone
     if any(call.donated):
         params["donated_invars"] = call.donated
     return params
@@ -188,4 +191,5 @@ def jit_params(call: Call, options: Options) -> dict[str, Any]:
 def _trace(fun: Any, options: Options, args: Any, kwargs: Any) -> stages.Traced:
     call = prepare(fun, options, args, kwargs, abstract=True)
     return stages.Traced(jit_params(call, options), call.in_tree, call.out_tree,
-                         [x for x in call.operands[:len(call.operands) - len(call.leaves)]], call.name)
+                         [x for x in call.operands[:len(call.operands) - len(call.leaves)]], call.name,
+                         [spread.laid_out(x) for x in call.operands])
