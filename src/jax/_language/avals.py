@@ -135,6 +135,9 @@ class ShapedArray(AbstractValue):
         name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype)
         return f"{name}[{','.join(map(str, self.shape))}]"
 
+    def __str__(self) -> str:
+        return ("~" if self.weak_type else "") + self.str_short(short_dtypes=False)
+
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.dtype}[{','.join(map(str, self.shape))}]{weak})"
