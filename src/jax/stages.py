@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from jax._base._jaxlib import mlir_io, xla
 from jax._base.source import api_boundary
-from jax._dispatch import program, spread
+from jax._dispatch import checks, program, spread
 from jax._language.avals import ShapedArray, register_aval, typeof
 from jax._language.jaxpr import ClosedJaxpr
 from jax._lowering.types import constant_makers

@@ -71,7 +71,7 @@ def operation(prim: Any, params: dict[str, Any]) -> Callable[..., Any]:
         executable, committed = executable_for(args, jaxpr=jaxpr, name=prim.name)
         outs = executable.call(args, committed)
         if checks.enabled():
-            checks.check_results(outs, prim.name)
+            checks.check_results(outs, prim.name, None, args)
         if prim.multiple_results:
             return fastpath.answer(outs, executable, tree_structure(list(range(len(outs)))), args, committed)
         return fastpath.answer(outs[0], executable, _LEAF, args, committed)

@@ -79,7 +79,7 @@ def executable_for(args: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str, donate
             committed = True
     if where is None:
         where = backend.default_device()
-    key = ProgramKey(name, donated_invars if True in donated_invars else (), keep_unused, where, compiler_options)
+    key = ProgramKey(name, _usable_donations(donated_invars), keep_unused, where, compiler_options)
     executable: Executable | None = compiled_program(jaxpr, key)
     if executable is None:  # the program itself asks for several devices
         return _spread_executable(args, jaxpr, name, donated_invars, keep_unused, compiler_options), True
@@ -90,8 +90,13 @@ def _spread_executable(args: Sequence[Any], jaxpr: ClosedJaxpr, name: str, donat
                        keep_unused: bool, compiler_options: tuple[tuple[str, Any], ...],
                        placement: spread.Placement | None = None) -> Executable:
     place = spread.plan(args, jaxpr, name, placement)
-    return spread_program(jaxpr, SpreadKey(name, donated_invars if True in donated_invars else (), keep_unused, place,
+    return spread_program(jaxpr, SpreadKey(name, _usable_donations(donated_invars), keep_unused, place,
                                            compiler_options))
+
+
+def _usable_donations(donated: tuple[bool, ...]) -> tuple[bool, ...]:
+    """Arguments stay where results are checked, so that the program can be run again to find a wrong operation."""
+    return donated if True in donated and not checks.enabled() else ()
 
 
 class SpreadKey(NamedTuple):
@@ -228,8 +233,9 @@ def _explain_miss(jaxpr: ClosedJaxpr, key: ProgramKey) -> None:
     options = trace_context()
     reasons: list[list[str]] = [_differences(k, c, key, options) for k, c in _known_keys(jaxpr)]
     if reasons:
+        nearest: list[str] = min(reasons, key=len)
         logger.warning("compiling %s (%s) again: %s", key.name, jaxpr.jaxpr.debug_info.source_text(),
-                       "; ".join(min(reasons, key=len)))
+                       "; ".join(nearest))
 
 
 def _differences(old: ProgramKey, old_options: Any, new: ProgramKey, new_options: Any) -> list[str]:
