@@ -146,3 +146,11 @@ def test_keyword_names():
     assert str(errors.UnexpectedTracerError(msg="m")) == "m"
     assert str(errors.JAXTypeError(message="m")) == "m"
     assert "context" in str(errors.ConcretizationTypeError(tracer=Traced(), context="context"))
+
+
+def test_the_checker_of_jaxprs_raises_the_public_class():
+    from jax.extend.core import check_jaxpr
+
+    closed = jax.make_jaxpr(lambda x: jax.numpy.sin(x) * 2)(1.0)
+    with pytest.raises(errors.JaxprTypeError, match="used before it is bound"):
+        check_jaxpr(closed.jaxpr.replace(eqns=closed.jaxpr.eqns[1:]))

@@ -8,10 +8,7 @@ from jax._base import source as source_info
 from jax._language import printing, rules
 from jax._language.avals import AbstractToken, AbstractValue, ShapedArray
 from jax._language.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
-
-
-class JaxprTypeError(TypeError):
-    """A jaxpr that is not well typed."""
+from jax.errors import JaxprTypeError
 
 
 def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
