@@ -149,6 +149,7 @@ def test_keyword_names():
 
 
 def test_the_checker_of_jaxprs_raises_the_public_class():
+    import jax
     from jax.extend.core import check_jaxpr
 
     closed = jax.make_jaxpr(lambda x: jax.numpy.sin(x) * 2)(1.0)
