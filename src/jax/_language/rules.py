@@ -31,3 +31,17 @@ dce_rules: dict[Any, Rule] = {}
 custom_typechecks: dict[Any, Rule] = {}
 # how an equation is printed: (eqn, context, settings) -> str or None
 pp_rules: dict[Any, Rule] = {}
+# effect class -> (closed jaxpr) -> None, or (the program without the effect, with n more results in front, n, a function
+# of a mask and these results): for effects that may not happen for examples that take no part, in a branch that is not
+# theirs or a loop that has ended for them. The function makes the effect happen for the examples of the mask.
+maskable_effects: dict[Any, Rule] = {}
+
+
+def hold_back(closed: Any) -> tuple[Any, int, Any]:
+    """``closed`` with maskable effects turned into results: the program, how many there are, and what replays them."""
+    for kind, split in maskable_effects.items():
+        if any(isinstance(e, kind) for e in closed.effects):
+            held = split(closed)
+            if held is not None:
+                return held
+    return closed, 0, None

@@ -30,7 +30,7 @@ from jax._transforms.jvp import jvp_jaxpr
 from jax._transforms.linearize import SplitTrace, split_rules
 from jax._transforms.linearize_jaxpr import linearize_jaxpr
 from jax._transforms.transpose import backward_pass
-from jax.lax._comparison import ne
+from jax.lax._comparison import eq, ne
 from jax.lax._cond import cond_p
 from jax.lax._control_common import (
     Marks,
@@ -327,10 +327,15 @@ def _select_branch(axis: AxisData, index: Any, dim: int, operands: Sequence[Any]
     if len(branches) == 2:
         index = ne(index, np.int32(0))
     columns, marks = [], []
-    for b in branches:
-        new, out = batch_jaxpr_axes(b, axis, dims, False)
-        columns.append(bind_jit(*operands, **call_params(new, "branch", {"inline": True})))
-        marks.append(out)
+    for i, b in enumerate(branches):
+        b, held, replay = rules.hold_back(b)
+        new, out = batch_jaxpr_axes(b, axis, dims, [True] * held + [False] * (len(b.jaxpr.outvars) - held))
+        results = bind_jit(*operands, **call_params(new, "branch", {"inline": True}))
+        if held:
+            chosen = np.asarray(i, bool if len(branches) == 2 else np.int32)
+            replay(eq(index, np.broadcast_to(chosen, (axis.size,))), results[:held])
+        columns.append(results[held:])
+        marks.append(out[held:])
     outs = []
     for values, batched in zip(zip(*columns, strict=True), zip(*marks, strict=True), strict=True):
         values = [match_axis(axis.size, 0 if m else None, 0, x) for x, m in zip(values, batched, strict=True)]

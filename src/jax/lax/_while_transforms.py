@@ -177,10 +177,12 @@ def _batch(axis: AxisData, args: Any, dims: Any, *, cond_nconsts: int, cond_jaxp
     if any(ordered_effects.contains(e) for e in body_jaxpr.effects | cond_jaxpr.effects):
         raise NotImplementedError("vmap of lax.while_loop with ordered effects (ordered callbacks, debug.print with "
                                   "ordered=True) is not possible where examples take different numbers of steps")
-    body, _ = batch_jaxpr_axes(body_jaxpr, axis, [*const_dims, *[0] * len(init)], True)
-    cond, _ = batch_jaxpr_axes(cond_jaxpr, axis, [*cond_dims, *[0] * len(init)], True)
     init = [match_axis(axis.size, d, 0, x) for x, d in zip(init, init_dims, strict=True)]
-    body, check = _while_any_left(body, cond, cond_nconsts, body_nconsts, axis_env.get())
+    cond, _ = batch_jaxpr_axes(cond_jaxpr, axis, [*cond_dims, *[0] * len(init)], True)
+    held = [rules.hold_back(body_jaxpr), rules.hold_back(cond_jaxpr)]
+    pure = [batch_jaxpr_axes(program, axis, [*const, *[0] * len(init)], True)[0]
+            for (program, _, _), const in zip(held, (const_dims, cond_dims), strict=True)]
+    body, check = _while_any_left(*pure, cond_nconsts, body_nconsts, tuple([h[1:] for h in held]), axis_env.get())
     (left,) = bind_jit(*cond_consts, *init, **call_params(cond, "cond_fun", {"inline": True}))
     outs = while_p.bind(*cond_consts, *consts, left, *init,
                         **_params(check, 0, body, cond_nconsts + body_nconsts))
@@ -188,18 +190,26 @@ def _batch(axis: AxisData, args: Any, dims: Any, *, cond_nconsts: int, cond_jaxp
 
 
 @weak_cache
-def _while_any_left(body: ClosedJaxpr, cond: ClosedJaxpr, cond_nconsts: int, body_nconsts: int,
+def _while_any_left(body: ClosedJaxpr, cond: ClosedJaxpr, cond_nconsts: int, body_nconsts: int, held: Any,
                     env: Any) -> tuple[ClosedJaxpr, ClosedJaxpr]:
-    """A body and a condition that also carry, in front, which examples go on."""
+    """A body and a condition that also carry, in front, which examples go on.
+
+    ``held`` says how many results of each are effects of theirs, and what replays them.
+    """
+    (of_body, replay_body), (of_cond, replay_cond) = held
     cond_avals = cond.in_avals[:cond_nconsts]
     const_avals, carry_avals = pieces(body.in_avals, body_nconsts)
-    left_aval = cond.out_avals[0]
+    left_aval = cond.out_avals[of_cond]
 
     def step(*args: Any) -> list[Any]:
         cond_consts, consts, (left, *carry) = pieces(args, cond_nconsts, body_nconsts)
-        new = eval_jaxpr(body.jaxpr, body.consts, *consts, *carry)
+        effects, new = pieces(eval_jaxpr(body.jaxpr, body.consts, *consts, *carry), of_body)
+        if effects:
+            replay_body(left, effects)
         new = [select(_spread(left, x), y, x) for x, y in zip(carry, new, strict=True)]
-        (again,) = eval_jaxpr(cond.jaxpr, cond.consts, *cond_consts, *new)
+        effects, (again,) = pieces(eval_jaxpr(cond.jaxpr, cond.consts, *cond_consts, *new), of_cond)
+        if effects:
+            replay_cond(left, effects)
         return [and_p.bind(left, again), *new]
 
     def check(left: Any, *carry: Any) -> list[Any]:
