@@ -34,7 +34,9 @@ class _Answer:
         return self.name
 
 
+# A policy's answer: compute the value again in the backward pass.
 Recompute = _Answer("Recompute", False)
+# A policy's answer: keep the value.
 Saveable = _Answer("Saveable", True)
 
 # --- names for values ----------------------------------------------------------------------------------------------
