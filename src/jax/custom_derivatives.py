@@ -30,20 +30,31 @@ custom_vjp_call_jaxpr_p = custom_vjp_call_p
 
 
 class _Resolved:
-    """A call with its arguments bound to the signature and split in differentiable and other ones."""
+    """How the arguments of a call are split in differentiable and other ones, and the values of these.
 
-    __slots__ = ("nondiff", "diff", "rebuild")
+    It becomes part of the program that the call is traced into, and so must not hold the differentiable ones.
+    """
 
-    def __init__(self, fun: Any, nums: Sequence[int], names: Sequence[str], args: Any, kwargs: Any) -> None:
-        args = _resolve_kwargs(fun, args, kwargs)
-        fixed = set(_nondiff_positions(fun, nums, names, len(args)))
-        self.nondiff = [args[i] for i in sorted(fixed)]
-        self.diff = tuple(x for i, x in enumerate(args) if i not in fixed)
+    __slots__ = ("_count", "_fixed")
 
-        def rebuild(*diff: Any) -> list[Any]:
-            rest = iter(diff)
-            return [args[i] if i in fixed else next(rest) for i in range(len(args))]
-        self.rebuild = rebuild
+    def __init__(self, fixed: dict[int, Any], count: int) -> None:
+        self._fixed = fixed
+        self._count = count
+
+    @property
+    def nondiff(self) -> list[Any]:
+        return list(self._fixed.values())
+
+    def rebuild(self, *diff: Any) -> list[Any]:
+        """All arguments, with ``diff`` in the places of the differentiable ones."""
+        rest = iter(diff)
+        return [self._fixed[i] if i in self._fixed else next(rest) for i in range(self._count)]
+
+
+def _resolve(fun: Any, nums: Sequence[int], names: Sequence[str], args: Any, kwargs: Any) -> tuple[_Resolved, Any]:
+    args = _resolve_kwargs(fun, args, kwargs)
+    fixed = {i: args[i] for i in _nondiff_positions(fun, nums, names, len(args))}
+    return _Resolved(fixed, len(args)), tuple(x for i, x in enumerate(args) if i not in fixed)
 
 
 def _resolve_kwargs(fun: Any, args: Any, kwargs: Any) -> tuple[Any, ...]:
@@ -140,8 +151,8 @@ class custom_jvp:
         name = _name(self.fun)
         if self.jvp is None:
             raise AttributeError(f"the custom_jvp function {name} has no rule yet; define it with {name}.defjvp")
-        call = _Resolved(self.fun, self.nondiff_argnums, self.nondiff_argnames, args, kwargs)
-        leaves, tree = tree_flatten((call.diff, {}))
+        call, diff = _resolve(self.fun, self.nondiff_argnums, self.nondiff_argnames, args, kwargs)
+        leaves, tree = tree_flatten((diff, {}))
         flat = FlatFun(lambda *diff: self.fun(*call.rebuild(*diff)), tree)
         rule = _JvpRule(self.jvp, call.nondiff, tree, flat, name, self.symbolic_zeros)
         outs = custom_jvp_call_p.bind(flat, rule, *leaves, name=name, symbolic_zeros=self.symbolic_zeros)
@@ -285,11 +296,11 @@ class custom_vjp:
         name = _name(self.fun)
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"the custom_vjp function {name} has no rules yet; define them with {name}.defvjp")
-        call = _Resolved(self.fun, self.nondiff_argnums, self.nondiff_argnames, args, kwargs)
+        call, diff = _resolve(self.fun, self.nondiff_argnums, self.nondiff_argnames, args, kwargs)
         for x in tree_leaves(call.nondiff):
             if isinstance(x, Tracer):
                 raise _nondiff_tracer(x, name)
-        leaves, tree = tree_flatten((call.diff, {}))
+        leaves, tree = tree_flatten((diff, {}))
         flat = FlatFun(lambda *diff: self.fun(*call.rebuild(*diff)), tree)
         rules = _VjpRules(self, call, tree, flat, name)
         outs = custom_vjp_call_p.bind(flat, rules.forward, rules.backward, *leaves, name=name,
