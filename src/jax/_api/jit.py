@@ -116,7 +116,9 @@ def _wrap(fun: Callable[..., Any], options: Options) -> Any:
     wrapped.trace = api_boundary(lambda *args, **kwargs: _trace(fun, options, args, kwargs))
     wrapped.eval_shape = api_boundary(lambda *args, **kwargs: _trace(fun, options, args, kwargs).out_info)
     wrapped.clear_cache = lambda: _clear(compiled, fun)
-    wrapped._cache_size = compiled._cache_size
+    if wrapped is not compiled:
+        # Not the bound method, which the garbage collector cannot see through.
+        wrapped._cache_size = lambda: compiled._cache_size()
     wrapped.in_cpp = compiled  # for library code, whose static arguments are known to be hashable
     return wrapped
 
