@@ -9,7 +9,7 @@ from typing import Any
 from jax import stages
 from jax._api.common import check_callable, check_leaf_types
 from jax._api.jit_primitive import bind_jit, call_params
-from jax._api.statics import Options, complete_names, signature_of, split_static
+from jax._api.statics import Options, complete_names, inline_mode, signature_of, split_static
 from jax._api.traced_calls import Call, prepare, trace_cached
 from jax._base import _jaxlib, config
 from jax._base import source as source_info
@@ -26,7 +26,7 @@ UNSPECIFIED: Any = None
 def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UNSPECIFIED,
         static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
-        keep_unused: bool = False, device: Any = None, backend: str | None = None, inline: bool = False,
+        keep_unused: bool = False, device: Any = None, backend: str | None = None, inline: Any = False,
         compiler_options: dict[str, Any] | None = None) -> Any:
     """Compiles ``fun`` with XLA, once for each combination of argument types, and runs the compiled program.
 
@@ -44,7 +44,7 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = UNSPECI
       keep_unused: pass arguments that the program does not read (by default they are dropped).
       device: the device to run on (deprecated; place the arguments with ``jax.device_put``).
       backend: the platform to run on, like ``"cpu"`` (deprecated likewise).
-      inline: dissolve the function in the programs of enclosing jitted functions.
+      inline: dissolve the function in the programs of enclosing jitted functions; :class:`jax.Inline` says when.
       compiler_options: options for XLA, by name.
 
     Returns:
@@ -73,7 +73,7 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = UNSPECI
     if both:
         raise ValueError(f"jit: static arguments cannot be donated: {sorted(map(str, both))}")
     place = _placement(device, backend, in_shardings, out_shardings)
-    options = Options(nums, names, d_nums, d_names, bool(keep_unused), bool(inline), place,
+    options = Options(nums, names, d_nums, d_names, bool(keep_unused), inline_mode(inline), place,
                       tuple(sorted((compiler_options or {}).items())))
     return _wrap(fun, options)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from jax._api.statics import Inline
 from jax._base.caching import weak_cache
 from jax._dispatch.program import run_program
 from jax._dispatch.spread import Placement, place_finders
@@ -16,6 +17,7 @@ from jax._language.primitive import Primitive
 from jax._language.staging import StagingTrace, trace_to_jaxpr
 from jax._language.trace import current_trace, run_in
 from jax._language.zeros import UndefinedPrimal, Zero
+from jax._lowering.emit import emit_jaxpr
 from jax._lowering.rules import register_lowering
 from jax._lowering.subprograms import call_jaxpr
 from jax._transforms import partial
@@ -33,7 +35,7 @@ jit_p.abstract_cache = None
 
 def bind_jit(*args: Any, jaxpr: ClosedJaxpr, inline: bool, **params: Any) -> list[Any]:
     """Applies a compiled call; ``inline`` ones dissolve into the enclosing program."""
-    if inline and isinstance(current_trace.get(), StagingTrace):
+    if inline is True and isinstance(current_trace.get(), StagingTrace):
         return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
     return jit_p.bind(*args, jaxpr=jaxpr, inline=inline, **params)
 
@@ -62,7 +64,11 @@ def _impl(*args: Any, **params: Any) -> list[Any]:
     return run_program(args, **params)
 
 
-def _lower(ctx: Any, *values: Any, jaxpr: ClosedJaxpr, name: str, inline: bool = False, **params: Any) -> Any:
+def _lower(ctx: Any, *values: Any, jaxpr: ClosedJaxpr, name: str, inline: Any = False, **params: Any) -> Any:
+    if inline is Inline.JAX_LATE:
+        return emit_jaxpr(ctx, jaxpr.jaxpr, jaxpr.consts, values)
+    if isinstance(inline, Inline):
+        return call_jaxpr(ctx, name, jaxpr, values, {"inlineable": inline.value})
     return call_jaxpr(ctx, name, jaxpr, values)
 
 

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from jax._base._jaxlib import Device, Sharding, xla
+from jax._api.sharding_constraints import move, resolve
+from jax._base import _jaxlib
+from jax._base._jaxlib import Device, xla
 from jax._base.source import api_boundary
+from jax._dispatch.spread import place_finders
 from jax._ground.structural import deflinear
 from jax._language import rules
+from jax._language.avals import ShapedArray, physical_aval, typeof
 from jax._language.primitive import Primitive
+from jax._language.zeros import Zero
+from jax._lowering.hlo import custom_call
 from jax._lowering.rules import extended_by_batching, register_lowering
+from jax._lowering.shardings import is_spread, sharding_attr
+from jax._lowering.types import string_attr
 from jax._runtime import backend, transfer
 from jax._runtime.array import ArrayImpl
 from jax.dtypes import ExtendedDType
+from jax.memory import Space
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 from jax.tree_util import broadcast_prefix, tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 # --- the primitive --------------------------------------------------------------------------------------------------
@@ -24,24 +35,80 @@ device_put_p = Primitive("device_put")
 
 
 def _impl(x: Any, *, device: Any, donate: bool, may_alias: bool) -> Any:
+    if isinstance(device, Space):
+        device = _in_space(x, device)
+    if isinstance(device, Sharding) and not isinstance(device, SingleDeviceSharding):
+        return move(x, device, may_alias=may_alias, donate=donate)
     return transfer.to_device(x, None, device, may_alias=may_alias, donate=donate)
 
 
-def _lower(ctx: Any, x: Any, **params: Any) -> Any:
-    # One program runs on one device, so inside it there is nowhere to move to.
+def _in_space(x: Any, space: Space) -> Any:
+    """The sharding of ``x``, in other memory."""
+    sharding = x.sharding if isinstance(x, ArrayImpl) else backend.default_sharding()
+    if space is Space.Any:
+        return sharding
+    kind = "pinned_host" if space is Space.Host else next(iter(sharding.device_set)).default_memory().kind
+    return sharding.with_memory_kind(kind)
+
+
+def _lower(ctx: Any, x: Any, *, device: Any, **params: Any) -> Any:
+    # One program runs on one set of devices, so inside it there is nowhere to move to; but there are layouts and memories.
+    mod = ctx.module_context
+    if isinstance(device, NamedSharding) and is_spread(mod) and ctx.scope.manual is None:
+        attr = sharding_attr(mod, device, len(physical_aval(ctx.avals_in[0]).shape))
+        x = _jaxlib.ir.Operation.create("sdy.sharding_constraint", (x.type,), (x,), {"sharding": attr}).result
+    kind = _host_memory(device)
+    if kind is not None and ctx.platform != "cpu":  # on CPUs all memory is the host's
+        attrs = {"mhlo.frontend_attributes": _jaxlib.ir.DictAttr.get({"_xla_buffer_placement": string_attr(kind)})}
+        x = custom_call("annotate_device_placement", [x], [x.type], has_side_effect=True, extra=attrs)[0]
     return [x]
 
 
-def _transpose(ct: Any, x: Any, **params: Any) -> Any:
-    return [ct]
+def _host_memory(device: Any) -> str | None:
+    if isinstance(device, Space):
+        return {Space.Host: "pinned_host", Space.Device: "device"}.get(device)
+    return getattr(device, "memory_kind", None) if isinstance(device, Sharding) else None
+
+
+def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    out = device_put_p.bind(x, **params)
+    if type(t) is Zero:
+        return out, Zero.from_primal_value(out)
+    back = x.sharding if isinstance(x, ArrayImpl) and x._committed else None
+    return out, transfer_p.bind(t, device=params["device"], back=back)
 
 
 device_put_p.def_abstract_eval(lambda x, **params: x)
 device_put_p.def_impl(_impl)
-register_lowering(device_put_p, _lower)
-deflinear(device_put_p, _transpose)
-rules.primitive_batchers[device_put_p] = lambda args, dims, **params: (device_put_p.bind(args[0], **params), dims[0])
+register_lowering(device_put_p, _lower, cacheable=False)
+rules.primitive_jvps[device_put_p] = _jvp
+rules.primitive_transposes[device_put_p] = lambda ct, x, **params: [ct]
+rules.primitive_batchers[device_put_p] = lambda args, dims, **params: (
+    device_put_p.bind(args[0], **dict(params, device=_for_batch(params["device"], dims[0]))), dims[0])
 extended_by_batching.add(device_put_p)
+place_finders[device_put_p] = lambda params: params["device"] if isinstance(params["device"], NamedSharding) else None
+
+
+def _for_batch(device: Any, dim: int) -> Any:
+    """The sharding of a batch whose examples have the sharding ``device``."""
+    if not isinstance(device, NamedSharding):
+        return device
+    entries = [*device.spec.partitions, *(None,) * (dim - len(device.spec.partitions))]
+    entries.insert(dim, None)
+    return NamedSharding(device.mesh, device.spec.update(partitions=tuple(entries)), memory_kind=device.memory_kind)
+
+
+# A tangent that is moved like its primal value, and whose cotangent is moved back to where that came from.
+transfer_p = Primitive("transfer")
+transfer_p.def_abstract_eval(lambda x, **params: x)
+transfer_p.def_impl(lambda x, *, device, back: device_put_p.bind(x, device=device, donate=False, may_alias=False))
+register_lowering(transfer_p, lambda ctx, x, *, device, back: _lower(ctx, x, device=device), cacheable=False)
+deflinear(transfer_p, lambda ct, x, *, device, back: [
+    ct if back is None else transfer_p.bind(ct, device=back, back=None)])
+rules.primitive_batchers[transfer_p] = lambda args, dims, *, device, back: (transfer_p.bind(
+    args[0], device=_for_batch(device, dims[0]), back=_for_batch(back, dims[0])), dims[0])
+place_finders[transfer_p] = place_finders[device_put_p]
 
 
 # --- public functions -----------------------------------------------------------------------------------------------
@@ -52,9 +119,11 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
     Args:
       x: a tree of arrays, NumPy arrays and scalars.
-      device: a device or sharding, or a tree of them (a prefix of ``x``); ``None`` leaves arrays where they are and puts
+      device: a device, a sharding, a partition spec over the current mesh (:func:`jax.set_mesh`), a memory space
+        (:class:`jax.memory.Space`), or a tree of them (a prefix of ``x``); ``None`` leaves arrays where they are and puts
         the rest on the default device, not tied to it.
-      src: where the values are now; not needed, and ignored for values that know.
+      src: where the values are now, in the same forms. Arrays know that, and NumPy arrays are on the host, so that it
+        need not be given; it is checked against arrays that are committed.
       donate: whether the memory of ``x`` may be taken over (a bool, or a tree of bools).
       may_alias: whether results may share memory with NumPy arrays in ``x``, which must then not be written to.
 
@@ -63,22 +132,51 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
     Raises:
       OverflowError: integers that do not fit their 32-bit type while 64-bit types are off.
+      TypeError: ``device`` is something else.
+      ValueError: a tree that is no prefix of ``x``; a sharding that does not fit; ``donate`` together with ``may_alias``.
+
+    Cotangents go back to where committed values came from. Inside of ``jit`` a device makes no difference, as one program
+    runs on one set of devices; a sharding is a constraint, and host memory is asked of the compiler.
+
+    >>> import jax, numpy as np
+    >>> jax.device_put({"a": np.ones(2), "b": 1}, jax.devices()[0])["b"].committed
+    True
     """
     leaves, tree = tree_flatten(x)
     none = lambda y: y is None  # noqa: E731
     devices = broadcast_prefix(device, x, is_leaf=none) if device is not None else [None] * len(leaves)
+    sources = broadcast_prefix(src, x, is_leaf=none) if src is not None else [None] * len(leaves)
     donations = broadcast_prefix(donate, x) if not isinstance(donate, bool) else [donate] * len(leaves)
     aliases = broadcast_prefix(may_alias, x, is_leaf=none) if not isinstance(may_alias, (bool, type(None))) \
         else [may_alias] * len(leaves)
-    out = [_put(leaf, d, dn, bool(al)) for leaf, d, dn, al in zip(leaves, devices, donations, aliases, strict=True)]
+    out = [_put(leaf, d, dn, bool(al), s)
+           for leaf, d, dn, al, s in zip(leaves, devices, donations, aliases, sources, strict=True)]
     return tree_unflatten(tree, out)
 
 
-def _put(x: Any, device: Any, donate: bool, may_alias: bool) -> Any:
-    if device is not None and not isinstance(device, (Device, Sharding)) and not hasattr(device, "sharding"):
-        raise TypeError(f"device_put: {device!r} of type {type(device).__name__} is neither a device nor a sharding; "
-                        "see jax.devices() and jax.sharding")
-    return device_put_p.bind(x, device=device, donate=donate, may_alias=may_alias)
+def _put(x: Any, device: Any, donate: bool, may_alias: bool, src: Any) -> Any:
+    if donate and may_alias:
+        raise ValueError("device_put: donate=True takes the memory of x over, and may_alias=True shares it; set one")
+    if src is not None:
+        _check_source(x, _placement(src))
+    return device_put_p.bind(x, device=_placement(device), donate=donate, may_alias=may_alias)
+
+
+def _placement(device: Any) -> Any:
+    if device is None or isinstance(device, (Device, Sharding, Space)) or hasattr(device, "sharding"):
+        return device
+    if isinstance(device, PartitionSpec):
+        return resolve(device, "device_put")
+    raise TypeError(f"device_put: {device!r} of type {type(device).__name__} is neither a device nor a sharding; give one "
+                    "of jax.devices(), a jax.sharding.Sharding, a PartitionSpec over the current mesh, a "
+                    "jax.memory.Space, or None")
+
+
+def _check_source(x: Any, src: Any) -> None:
+    if isinstance(x, ArrayImpl) and x._committed and not isinstance(src, Space):
+        wanted = backend.as_sharding(src)
+        if not x.sharding.is_equivalent_to(wanted, x.ndim):
+            raise ValueError(f"device_put: src says that the array is on {wanted}, and it is on {x.sharding}; leave src out")
 
 
 @api_boundary
@@ -124,26 +222,65 @@ def live_arrays(platform: str | None = None) -> list[Any]:
 
 
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
-    """Stacks one tree per device into a tree of arrays with a leading axis, on these devices.
+    """Stacks one tree per device into a tree of arrays with a new leading axis, each device holding its own.
+
+    Deprecated, as documented: use :func:`jax.device_put` with a sharding.
+
+    Args:
+      shards: trees of arrays, all of one structure, shapes and dtypes.
+      devices: as many devices.
 
     Raises:
-      ValueError: the number of shards differs from the number of devices, or there are none.
+      TypeError: ``shards`` or ``devices`` is no sequence.
+      ValueError: the number of shards differs from the number of devices, there are none, or the shards differ.
     """
+    _deprecated("device_put_sharded")
+    for value, what in ((shards, "shards"), (devices, "devices")):
+        if not isinstance(value, (list, tuple)):
+            raise TypeError(f"device_put_sharded: {what} must be a list or tuple, got a {type(value).__name__}")
     if len(shards) != len(devices) or not devices:
         raise ValueError(f"device_put_sharded: {len(shards)} shards for {len(devices)} devices; there must be one for "
                          "each, and at least one")
-    if len(devices) > 1:
-        raise NotImplementedError("device_put_sharded over several devices comes with multi-device support; use one "
-                                  "device, or jax.device_put for each shard")
-    return tree_map(lambda *xs: device_put(np.stack([np.asarray(x) for x in xs]), devices[0]), *shards)
+    return tree_map(lambda *xs: _stacked(xs, devices), *shards)
+
+
+def _stacked(xs: Sequence[Any], devices: Sequence[Any]) -> Any:
+    avals = [typeof(x) for x in xs]
+    for i, a in enumerate(avals):
+        if (a.shape, a.dtype) != (avals[0].shape, avals[0].dtype):
+            raise ValueError(f"device_put_sharded: shard 0 is {avals[0].str_short()} and shard {i} is {a.str_short()}; all "
+                             "must have one shape and dtype")
+    keys = isinstance(avals[0].dtype, ExtendedDType)
+    pieces = [transfer.to_device(np.asarray(avals[0].dtype.unwrap(x) if keys else x)[None], None, d)
+              for x, d in zip(xs, devices, strict=True)]
+    sharding = over_devices(devices)
+    aval = ShapedArray((len(xs), *pieces[0].shape[1:]), pieces[0].dtype)
+    out = ArrayImpl(aval, sharding, pieces, True)
+    return avals[0].dtype.wrap(out) if keys else out
+
+
+def over_devices(devices: Sequence[Any]) -> Any:
+    """The sharding of an array whose leading axis has one piece for each of these devices."""
+    return NamedSharding(Mesh(np.array(devices, dtype=object), (PMAP_AXIS,)), PartitionSpec(PMAP_AXIS))
+
+
+PMAP_AXIS = "_devices"
 
 
 def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
     """A tree of arrays with a new leading axis, each device holding a copy.
 
+    Deprecated, as documented: use :func:`jax.device_put` with a sharding.
+
     Raises:
       ValueError: ``devices`` is empty.
     """
+    _deprecated("device_put_replicated")
     if not devices:
         raise ValueError("device_put_replicated needs at least one device")
-    return device_put_sharded([x] * len(devices), devices)
+    return tree_map(lambda leaf: _stacked([leaf] * len(devices), devices), x)
+
+
+def _deprecated(name: str) -> None:
+    warnings.warn(f"jax.{name} is deprecated: use jax.device_put(x, sharding) with a jax.sharding.NamedSharding over the "
+                  "devices", DeprecationWarning, stacklevel=3)

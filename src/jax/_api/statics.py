@@ -2,9 +2,42 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+
+class Inline(enum.Enum):
+    """How a jitted function is called from another one; ``jit(f, inline=...)``.
+
+    ``JAX_EARLY`` (and ``True``) dissolves it while the caller is traced, ``JAX_LATE`` when the caller is lowered.
+    ``XLA_EARLY`` and ``XLA_LATE`` leave that to the compiler and say when; ``AUTO`` (and ``False``) leaves it altogether.
+
+    >>> import jax
+    >>> f = jax.jit(lambda x: x + 1, inline=jax.Inline.JAX_EARLY)
+    >>> "jit" in str(jax.make_jaxpr(lambda x: f(x) * 2)(1.0))
+    False
+    """
+
+    JAX_EARLY = "jax_early"
+    JAX_LATE = "jax_late"
+    XLA_EARLY = "xla_early"
+    XLA_LATE = "xla_late"
+    AUTO = "auto"
+
+
+def inline_mode(inline: Any) -> bool | Inline:
+    """What ``jit`` was told about inlining, with one form for each meaning.
+
+    Raises:
+      TypeError: neither a bool nor an :class:`Inline`.
+    """
+    if isinstance(inline, Inline):
+        return {Inline.JAX_EARLY: True, Inline.AUTO: False}.get(inline, inline)
+    if not isinstance(inline, (bool, int)):
+        raise TypeError(f"jit: inline is a bool or a jax.Inline, got {inline!r} of type {type(inline).__name__}")
+    return bool(inline)
 
 
 class Placed:
@@ -28,7 +61,7 @@ class Options(NamedTuple):
     donate_argnums: tuple[int, ...]
     donate_argnames: tuple[str, ...]
     keep_unused: bool
-    inline: bool
+    inline: bool | Inline
     device: Any
     compiler_options: tuple[tuple[str, Any], ...]
 

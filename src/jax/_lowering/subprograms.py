@@ -40,16 +40,21 @@ def build_function(module: ModuleContext, name: str, in_types: Sequence[Any], ou
     return symbol
 
 
-def call_function(symbol: str, out_types: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
-    """``func.call @symbol(operands)``."""
-    operation = _jaxlib.ir.Operation.create("func.call", list(out_types), list(operands),
-                                            {"callee": flat_symbol(symbol)})
+def call_function(symbol: str, out_types: Sequence[Any], operands: Sequence[Any],
+                  frontend: dict[str, str] | None = None) -> list[Any]:
+    """``func.call @symbol(operands)``, with attributes for the compiler if there are any."""
+    attrs = {"callee": flat_symbol(symbol)}
+    if frontend:
+        attrs["mhlo.frontend_attributes"] = _jaxlib.ir.DictAttr.get({k: string_attr(v) for k, v in frontend.items()})
+    operation = _jaxlib.ir.Operation.create("func.call", list(out_types), list(operands), attrs)
     return list(operation.results)
 
 
-def call_jaxpr(ctx: LoweringContext, name: str, closed: ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
+def call_jaxpr(ctx: LoweringContext, name: str, closed: ClosedJaxpr, operands: Sequence[Any],
+               frontend: dict[str, str] | None = None) -> list[Any]:
     """Calls ``closed`` as a private function, written once per module however often it is called.
 
+    ``frontend`` are attributes of the call for the compiler.
     Ordered effects take their tokens from ``ctx`` and leave them there.
     """
     module, jaxpr = ctx.module_context, closed.jaxpr
@@ -78,7 +83,7 @@ def call_jaxpr(ctx: LoweringContext, name: str, closed: ClosedJaxpr, operands: S
         symbol = build_function(module, name, in_types, out_types, fill)
         # The constants are part of the key by identity, so the entry keeps them alive.
         found = module.functions[key] = (symbol, out_types, closed.consts)
-    results = call_function(found[0], found[1], arguments)
+    results = call_function(found[0], found[1], arguments, frontend)
     if ordered:
         ctx.set_tokens_out(TokenSet(zip(ordered, results, strict=False)))
     return results[len(ordered):]

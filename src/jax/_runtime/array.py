@@ -76,22 +76,49 @@ class _Type:
 
 
 class Shard:
-    """The piece of an array on one device.
+    """The piece of an array on one device: an element of ``x.addressable_shards`` or ``x.global_shards``.
+
+    Args:
+      device: where it is.
+      sharding: of the whole array.
+      global_shape: of the whole array.
+      data: the piece as an array of its own; None when another process holds it.
 
     Attributes:
-      device: where it is.
       index: the slices of the whole array that it holds.
       replica_id: 0 for the first device with these slices, 1 for the second ...
-      data: the piece as an array of its own; None when another process holds it.
+
+    >>> import jax, jax.numpy as jnp
+    >>> jnp.arange(3).addressable_shards[0].index
+    (slice(None, None, None),)
     """
 
-    __slots__ = ("device", "index", "replica_id", "data")
+    __slots__ = ("device", "data", "_sharding", "_shape", "_place")
 
-    def __init__(self, device: Any, index: tuple[slice, ...], replica_id: int, data: Any) -> None:
+    def __init__(self, device: Any, sharding: Any, global_shape: tuple[int, ...], data: Any = None) -> None:
         self.device = device
-        self.index = index
-        self.replica_id = replica_id
         self.data = data
+        self._sharding = sharding
+        self._shape = tuple(global_shape)
+        self._place: tuple[tuple[slice, ...], int] | None = None
+
+    def _find(self) -> tuple[tuple[slice, ...], int]:
+        if self._place is None:
+            places = _places(self._sharding, self._shape)
+            if self.device not in places:
+                raise ValueError(f"{self.device!r} is no device of {self._sharding}")
+            self._place = places[self.device]
+        return self._place
+
+    @property
+    def index(self) -> tuple[slice, ...]:
+        """The slices of the whole array that it holds."""
+        return self._find()[0]
+
+    @property
+    def replica_id(self) -> int:
+        """How many devices before this one hold the same slices."""
+        return self._find()[1]
 
     def __repr__(self) -> str:
         value = f", data={self.data}" if self.data is not None else ""
@@ -110,17 +137,27 @@ def pieces(x: Any) -> list[Any]:
             for d, piece in zip(places, x._arrays, strict=True)]
 
 
-def _shards(x: Any, everywhere: bool) -> list[Shard]:
-    sharding = x._sharding
-    here = dict(zip(sharding._addressable_device_assignment, pieces(x), strict=True))
-    found: list[Shard] = []
+def _places(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[tuple[slice, ...], int]]:
+    """For each device the slices that it holds, and how many devices before it hold the same."""
+    found = {}
     seen: dict[Any, int] = {}
-    for device, index in sharding.devices_indices_map(x.aval.shape).items():
+    for device, index in sharding.devices_indices_map(shape).items():
         key = tuple((s.start, s.stop) for s in index)
         replica = seen[key] = seen.get(key, -1) + 1
+        found[device] = (index, replica)
+    return found
+
+
+def _shards(x: Any, everywhere: bool) -> list[Shard]:
+    sharding, shape = x._sharding, x.aval.shape
+    here = dict(zip(sharding._addressable_device_assignment, pieces(x), strict=True))
+    found: list[Shard] = []
+    for device, place in _places(sharding, shape).items():
         piece = here.get(device)
         if piece is not None or everywhere:
-            found.append(Shard(device, index, replica, piece))
+            shard = Shard(device, sharding, shape, piece)
+            shard._place = place
+            found.append(shard)
     return found
 
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jax import dtypes
+from jax import dtypes, lax
+from jax._api.indexing import Slice
 from jax._base._jaxlib import xla
 from jax._base.caching import cache
 from jax._language.trace import Tracer
@@ -84,6 +85,8 @@ def parse(index: Any, shape: tuple[Any, ...], static: bool, wrap: bool = True) -
             arrays = True
         elif t is bool:
             arrays = True
+        elif t is Slice:
+            used += 1
         elif e is not None:
             used += 1
             arrays = arrays or len(e.shape) > 0
@@ -124,6 +127,9 @@ def _assign(items: list[Any], shape: tuple[Any, ...], left: int, static: bool, a
             axis += k
         elif t is bool:
             plan.append((FLAG, e))
+        elif t is Slice:
+            _window(e, shape[axis], axis, arrays, plan, operands)
+            axis += 1
         else:
             plan.append(ARRAY if len(e.shape) else SCALAR)
             operands.append(e)
@@ -175,6 +181,32 @@ def _range(s: slice, n: Any, axis: int, static: bool, plan: list[Any], operands:
     plan.append((SLICE, start, size, step) if size else (SLICE, 0, 0, 1))
 
 
+def _window(s: Slice, n: Any, axis: int, arrays: bool, plan: list[Any], operands: list[Any]) -> None:
+    """A slice of known size at a place that may be computed, moved so that all its elements exist."""
+    extent = (s.size - 1) * s.stride + 1 if s.size else 0
+    if extent > n:
+        every = f", every {s.stride}-th," if s.stride > 1 else ""
+        raise IndexError(f"{s} takes {s.size} elements{every} along axis {axis}, which has size {n}")
+    if isinstance(s.start, int):
+        start = min(max(s.start + n if s.start < 0 else s.start, 0), n - extent)
+        plan.append((SLICE, start, s.size, s.stride) if s.size else (SLICE, 0, 0, 1))
+        return
+    place = _array_item(s.start)
+    if isinstance(place, int):
+        return _window(Slice(place, s.size, s.stride), n, axis, arrays, plan, operands)
+    if len(place.shape):
+        raise TypeError(f"jax.ds: the start must be one integer, got an array of shape {place.shape}")
+    if arrays or s.stride > 1:
+        what = "index arrays" if arrays else "a stride"
+        raise NotImplementedError(f"{s} at a computed place is not supported together with {what}: take the slice first, as "
+                                  "in x[jax.ds(start, size)][...]")
+    length, last = (np.array(v, place.dtype) for v in (n, n - s.size))
+    zero = np.zeros((), place.dtype)
+    place = lax.clamp(zero, lax.select(lax.lt(place, zero), lax.add(place, length), place), last)
+    plan.append((WINDOW, s.size))
+    operands.append(place)
+
+
 def _outer_sequence(index: Any) -> tuple[Any, ...]:
     if isinstance(index, tuple):  # a named tuple
         return tuple(index)
@@ -198,6 +230,8 @@ def _normalize(e: Any) -> Any:
                         "of arrays")
     if isinstance(e, (float, complex)):
         raise _not_an_integer(type(e).__name__)
+    if isinstance(e, Slice):
+        return e
     convert = getattr(e, "__jax_array__", None)
     if convert is not None:
         return _normalize(convert())

@@ -5,7 +5,14 @@ A *sharding* says which device holds which block of an array. The classes are ja
 asks, so that the compiled call path recognises them without a detour.
 """
 
+import importlib as _importlib
+from typing import Any as _Any
+
+from ._earlier import PmapSharding as PmapSharding
+from ._earlier import PositionalSharding as PositionalSharding
 from ._inference import sharding_from_hlo as sharding_from_hlo
+from ._kinds import ManualAxisType as ManualAxisType
+from ._kinds import UnreducedKind as UnreducedKind
 from ._meshes import AbstractDevice as AbstractDevice
 from ._meshes import AbstractMesh as AbstractMesh
 from ._meshes import AxisType as AxisType
@@ -35,3 +42,18 @@ None. Mesh axes that it does not name hold copies.
 (8, 2)
 """
 GSPMDSharding.__doc__ = "A division in the notation of XLA's partitioner: ``GSPMDSharding(devices, op_sharding)``."
+
+# Documented here, and functions of arrays, so that they live where arrays are known. They load on first use.
+_functions = {"auto_axes": "jax._api.explicit", "explicit_axes": "jax._api.explicit", "reshard": "jax._api.explicit"}
+
+
+def __getattr__(name: str) -> _Any:
+    home = _functions.get(name)
+    if home is None:
+        raise AttributeError(f"module 'jax.sharding' has no attribute {name!r}")
+    value = globals()[name] = getattr(_importlib.import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_functions})

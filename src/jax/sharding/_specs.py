@@ -33,13 +33,17 @@ class PartitionSpec:
     P('x', None)
     """
 
-    __slots__ = ("_partitions", "_unreduced", "_reduced", "__weakref__")
+    __slots__ = ("_partitions", "_unreduced", "_reduced", "_unreduced_kind", "__weakref__")
     UNCONSTRAINED = _UNCONSTRAINED
 
-    def __init__(self, *partitions: Any, unreduced: Iterable[str] = (), reduced: Iterable[str] = ()) -> None:
+    def __init__(self, *partitions: Any, unreduced: Iterable[str] = (), reduced: Iterable[str] = (),
+                 unreduced_kind: Any = None) -> None:
         self._partitions = xla.canonicalize_partitions(tuple(partitions))
         self._unreduced = frozenset(unreduced)
         self._reduced = frozenset(reduced)
+        self._unreduced_kind = unreduced_kind
+        if unreduced_kind is not None and not self._unreduced:
+            raise ValueError(f"unreduced_kind={unreduced_kind} says which reduction is pending, and no axis is unreduced")
         split = {axis for entry in self._partitions for axis in axes_of(entry)}
         for kind, axes in (("unreduced", self._unreduced), ("reduced", self._reduced)):
             if axes & split:
@@ -63,11 +67,18 @@ class PartitionSpec:
         """Mesh axes over which the sum has been taken."""
         return self._reduced
 
+    @property
+    def unreduced_kind(self) -> Any:
+        """Which reduction is pending, a ``jax.sharding.UnreducedKind``; the sum if None."""
+        return self._unreduced_kind
+
     def update(self, **kwargs: Any) -> PartitionSpec:
-        """A copy with ``partitions``, ``unreduced`` or ``reduced`` replaced."""
+        """A copy with ``partitions``, ``unreduced``, ``reduced`` or ``unreduced_kind`` replaced."""
         partitions = kwargs.pop("partitions", self._partitions)
-        return PartitionSpec(*partitions, unreduced=kwargs.pop("unreduced", self._unreduced),
-                             reduced=kwargs.pop("reduced", self._reduced), **kwargs)
+        unreduced = kwargs.pop("unreduced", self._unreduced)
+        kind = kwargs.pop("unreduced_kind", self._unreduced_kind if unreduced else None)
+        return PartitionSpec(*partitions, unreduced=unreduced, reduced=kwargs.pop("reduced", self._reduced),
+                             unreduced_kind=kind, **kwargs)
 
     def to_tangent_spec(self) -> PartitionSpec:
         """The partitioning of tangents: the same."""
@@ -90,7 +101,7 @@ class PartitionSpec:
         return self._partitions.count(entry)
 
     def _key(self) -> tuple[Any, ...]:
-        return self._partitions, self._unreduced, self._reduced
+        return self._partitions, self._unreduced, self._reduced, self._unreduced_kind
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PartitionSpec) and self._key() == other._key()
@@ -131,9 +142,9 @@ class PartitionSpec:
         return f"P({inner})"
 
 
-def _rebuild_spec(partitions: tuple[Any, ...], unreduced: frozenset[str],
-                  reduced: frozenset[str]) -> PartitionSpec:
-    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+def _rebuild_spec(partitions: tuple[Any, ...], unreduced: frozenset[str], reduced: frozenset[str],
+                  unreduced_kind: Any) -> PartitionSpec:
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced, unreduced_kind=unreduced_kind)
 
 
 P = PartitionSpec
