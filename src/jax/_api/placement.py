@@ -164,7 +164,7 @@ def _put(x: Any, device: Any, donate: bool, may_alias: bool, src: Any) -> Any:
 
 def _placement(device: Any) -> Any:
     if device is None or isinstance(device, (Device, Sharding, Space)) or hasattr(device, "sharding"):
-        return device
+        return device.plain() if hasattr(device, "plain") else device
     if isinstance(device, PartitionSpec):
         return resolve(device, "device_put")
     raise TypeError(f"device_put: {device!r} of type {type(device).__name__} is neither a device nor a sharding; give one "

@@ -38,7 +38,7 @@ def resolve(sharding: Any, api: str) -> Any:
       TypeError: for anything that is no sharding.
     """
     if sharding is None or isinstance(sharding, Sharding):
-        return sharding
+        return sharding.plain() if hasattr(sharding, "plain") else sharding
     if isinstance(sharding, PartitionSpec):
         mesh = get_mesh()
         if mesh.empty:

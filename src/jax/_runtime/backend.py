@@ -329,7 +329,8 @@ def as_sharding(placement: Any) -> Any:
     if placement is None:
         return default_sharding()
     if isinstance(placement, Sharding):
-        return placement
+        # Shardings by position are no classes of jaxlib's.
+        return placement.plain() if hasattr(placement, "plain") else placement
     if isinstance(placement, Device):
         return device_sharding(placement)
     inner = getattr(placement, "sharding", None)

@@ -12,7 +12,7 @@ import numpy as np
 from jax._base import _jaxlib
 from jax._base._jaxlib import xla
 
-from ._placements import Sharding, Tiles, _replicated_hlo
+from ._placements import GSPMDSharding, Sharding, Tiles, _replicated_hlo
 
 
 class _Grid(Sharding):
@@ -26,6 +26,11 @@ class _Grid(Sharding):
 
     memory_kind = property(lambda self: self._kind, doc="The kind of memory that holds the data; None for the default.")
     _memory_kind = memory_kind
+
+    def plain(self) -> Any:
+        """The same as a sharding that arrays can have."""
+        return GSPMDSharding(self._internal_device_list, self._to_xla_hlo_sharding(len(self._ids.shape) - 1),
+                             memory_kind=self._kind)
 
     def _tiles(self) -> Tiles:
         return self._ids.shape[:-1], self._ids.reshape(-1)
