@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+# ``(ctx, *values, **params) -> values``: writes the operations of one equation.
 Rule = Callable[..., Any]
 
 # Rules for every platform, and per platform the rules that take precedence there.
