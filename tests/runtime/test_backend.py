@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jax._base import config
-from jax._runtime import backend, cuda, memory
+from jax._runtime import backend
 from jax.sharding import SingleDeviceSharding
 
 pytestmark = pytest.mark.quick
@@ -107,34 +107,3 @@ threads = [threading.Thread(target=lambda: found.append(backend.get_backend())) 
 [t.start() for t in threads]; [t.join() for t in threads]
 assert len(found) == 8 and all(c is found[0] for c in found)
 """)
-
-
-def test_memory_options():
-    assert memory.client_options({}) == {"allocator": "default"}
-    assert memory.client_options({
-        "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "XLA_PYTHON_CLIENT_MEM_FRACTION": ".5",
-        "XLA_PYTHON_CLIENT_ALLOCATOR": "Platform", "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB": "2",
-    }) == {"allocator": "platform", "memory_fraction": 0.5, "preallocate": False,
-           "collective_memory_size": 2 << 20}
-    assert memory.client_options({"XLA_CLIENT_MEM_FRACTION": "0.25"})["memory_fraction"] == 0.25
-
-
-@pytest.mark.parametrize("env", [
-    {"XLA_PYTHON_CLIENT_PREALLOCATE": "maybe"},
-    {"XLA_PYTHON_CLIENT_MEM_FRACTION": "half"},
-    {"XLA_PYTHON_CLIENT_MEM_FRACTION": "-0.5"},
-    {"XLA_CLIENT_MEM_FRACTION": "nan"},
-    {"XLA_PYTHON_CLIENT_ALLOCATOR": "malloc"},
-    {"XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB": "1.5"},
-    {"XLA_CLIENT_MEM_FRACTION": "0.5", "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.6"},
-])
-def test_memory_options_that_cannot_be_meant(env):
-    with pytest.raises(ValueError, match=next(iter(env))):
-        memory.client_options(env)
-
-
-def test_cuda_options():
-    assert cuda.options()["platform_name"] == "cuda"
-    assert cuda._extra_options("a:1;b:true;c:x;d:0.5") == {"a": 1, "b": True, "c": "x", "d": 0.5}
-    with pytest.raises(ValueError, match="name:value"):
-        cuda._extra_options("a")

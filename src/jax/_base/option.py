@@ -18,10 +18,13 @@ from jax._base._jaxlib import UNSET, Config
 registry: dict[str, Option] = {}
 
 
-
 class _Missing:
     def __repr__(self) -> str:
         return "<nothing>"
+
+
+class Meant(ValueError):
+    """A value that an option does not take, with a sentence on what was probably meant."""
 
 
 _MISSING: Any = _Missing()
@@ -122,7 +125,7 @@ class Option(Config):
     decorator. ``jax.config.update(option.name, value)`` sets it for the process.
     """
 
-    __slots__ = ("default", "doc", "env", "kind", "on_global", "on_local", "process_wide")
+    __slots__ = ("default", "doc", "env", "kind", "on_global", "on_local", "process_wide", "updated")
 
     def __init__(
         self,
@@ -135,8 +138,9 @@ class Option(Config):
         trace_context: bool,
         process_wide: bool,
         env: tuple[str, ...],
+        read_late: bool = False,
     ):
-        start = _from_environment(env, kind, default)
+        start = _from_environment(env, kind, default, lenient=read_late)
         super().__init__(name, start, include_in_jit_key=jit_key, include_in_trace_context=trace_context)
         self.default = default
         self.kind = kind
@@ -145,6 +149,7 @@ class Option(Config):
         self.process_wide = process_wide
         self.on_global: Callable[[Any], None] | None = None
         self.on_local: Callable[[Any], None] | None = None
+        self.updated = False  # whether the program has set it, so that the environment no longer counts
 
     def __repr__(self) -> str:
         return f"<option {self.name} = {self.value!r}>"
@@ -159,17 +164,31 @@ class Option(Config):
         """The stored form of ``value``; ValueError naming what is accepted when there is none."""
         try:
             return self.kind.parse(value)
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError) as error:
             raise ValueError(
-                f"{self.name} takes {self.kind.accepted}; got {value!r} of type {type(value).__name__}."
+                f"{self.name} takes {self.kind.accepted}; got {value!r} of type {type(value).__name__}.{_hint(error)}"
             ) from None
 
     def set(self, value: Any) -> None:
         """Set the process-wide value. A thread's override, where there is one, still wins in that thread."""
         value = self.check(value)
+        self.updated = True
         self.set_global(value)
         if self.on_global is not None:
             self.on_global(value)
+
+    def refresh(self) -> None:
+        """Read the environment again, unless the program has set the option itself.
+
+        Raises ValueError for a value that the option does not take.
+        """
+        if self.updated:
+            return
+        value = _from_environment(self.env, self.kind, self.default)
+        if value != self.get_global():
+            self.set_global(value)
+            if self.on_global is not None:
+                self.on_global(value)
 
     def __call__(self, new_val: Any = _MISSING) -> Override:
         if self.process_wide:
@@ -235,20 +254,26 @@ class Override:
         return overridden
 
 
-def _from_environment(variables: Iterable[str], kind: Kind, default: Any) -> Any:
+def _from_environment(variables: Iterable[str], kind: Kind, default: Any, lenient: bool = False) -> Any:
     for variable in variables:
         text = os.environ.get(variable)
         if text is None:
             continue
-        if text == "" and kind.type is not str:
+        if text == "" and (kind.type is not str or kind.choices):
             continue
         try:
             return kind.parse(text)
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError) as error:
+            if lenient:
+                continue
             raise ValueError(
-                f"The environment variable {variable} takes {kind.accepted}; it is {text!r}."
+                f"The environment variable {variable} takes {kind.accepted}; it is {text!r}.{_hint(error)}"
             ) from None
     return default
+
+
+def _hint(error: Exception) -> str:
+    return f" {error}" if isinstance(error, Meant) else ""
 
 
 def declare(
@@ -262,6 +287,7 @@ def declare(
     process_wide: bool = False,
     inert: str | None = None,
     env: tuple[str, ...] | None = None,
+    read_late: bool = False,
     class_: type[Option] = Option,
 ) -> Option:
     """Declare a public option.
@@ -272,6 +298,8 @@ def declare(
       process_wide: no thread-local override.
       inert: why it has no effect in this implementation; it is still stored and validated.
       env: environment variables, the first one set wins; by default the name in upper case.
+      read_late: the environment is read again when the option is first needed (``Option.refresh``), and a bad value
+        there is an error only then.
       class_: the option's class.
     """
     if inert is not None:
@@ -286,6 +314,7 @@ def declare(
         trace_context=traced,
         process_wide=process_wide,
         env=(name.upper(),) if env is None else env,
+        read_late=read_late,
     )
     registry[name] = option
     return option
@@ -298,6 +327,6 @@ def internal_state(name: str, default: Any, *, jit_key: bool = True, trace_conte
 
 
 __all__ = [
-    "BOOL", "FLOAT", "INT", "STR", "UNSET", "Kind", "Option", "Override", "Switch",
+    "BOOL", "FLOAT", "INT", "STR", "UNSET", "Kind", "Meant", "Option", "Override", "Switch",
     "declare", "internal_state", "member_of", "one_of", "optional", "registry",
 ]  # fmt: skip

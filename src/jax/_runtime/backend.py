@@ -19,7 +19,7 @@ from jax._base import _jaxlib, config
 from jax._base._jaxlib import xla
 from jax.sharding import Sharding, SingleDeviceSharding
 
-from . import cuda
+from . import cuda, late
 from .processes import processes
 
 logger = logging.getLogger("jax.backend")
@@ -164,6 +164,7 @@ def clients() -> dict[str, Any]:
         if _clients is None:
             # XLA logs its start-up at a level that is of no use to users, unless they ask for it.
             os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+            late.remember()
             _discover()
             names = _wanted()
             started = _start_found() if names is None else _start_named(names, str(config.platforms.value))
@@ -177,6 +178,10 @@ def _discover() -> None:
         make = cuda.find()
         if make is not None:
             _platforms["cuda"] = Platform("cuda", make, 100, True)
+        elif not config.platforms.value and cuda.present():
+            logger.warning("this machine has an NVIDIA GPU, and the CUDA plugin that would use it is not installed: "
+                           "programs run on the CPU. Install it with: pip install 'jax[cuda13]'. JAX_PLATFORMS=cpu says "
+                           "that the CPU is meant.")
 
 
 def get_backend(platform: Any = None) -> Any:
@@ -185,6 +190,7 @@ def get_backend(platform: Any = None) -> Any:
     Raises:
       RuntimeError: when there is no such platform, saying why and which there are.
     """
+    late.check()
     if platform is None:
         found = clients()
         name = config.platform_name.value
@@ -344,6 +350,7 @@ def clear_backends() -> None:
     global _clients, _default, _first_device
     with _lock:
         _clients = None
+        late.forget()
         _first_device = None
         _default = None
         _failures.clear()

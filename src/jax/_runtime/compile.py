@@ -13,6 +13,8 @@ import numpy as np
 from jax._base import _jaxlib, config
 from jax._base._jaxlib import xla
 
+from . import late
+
 logger = logging.getLogger("jax.compile")
 
 # Options of the compiler itself, as against those XLA knows as flags: name -> how it is set.
@@ -120,6 +122,7 @@ def compile_module(module: Any, devices: Sequence[Any], *, num_replicas: int = 1
       ValueError: for options that XLA does not know or cannot take.
       JaxRuntimeError: when XLA fails.
     """
+    late.check()
     if options is None:
         options = compile_options(devices, num_replicas=num_replicas, num_partitions=num_partitions,
                                   compiler_options=compiler_options)

@@ -13,7 +13,7 @@ from typing import Any
 from jax._base import _jaxlib, config
 from jax._base._jaxlib import xla
 
-from . import memory
+from . import memory_options
 from .processes import processes
 
 logger = logging.getLogger("jax.backend")
@@ -43,13 +43,21 @@ def find() -> Callable[[], Any] | None:
     for generation in _GENERATIONS:
         path = _library(generation)
         if path is not None:
-            return functools.partial(_make, path, f"jax_cuda{generation}_plugin")
+            return functools.partial(_make, path, generation)
     return None
+
+
+def present() -> bool:
+    """Whether the machine has an NVIDIA GPU with its driver. No library is loaded to find out."""
+    try:
+        return bool(os.listdir("/proc/driver/nvidia/gpus"))
+    except OSError:
+        return os.path.exists("/dev/nvidia0")
 
 
 def options() -> dict[str, Any]:
     """The client's options: memory, visible devices, number of processes."""
-    found = {"platform_name": "cuda", **memory.client_options()}
+    found = {"platform_name": "cuda", **memory_options.client_options()}
     visible = config.cuda_visible_devices.value
     if visible not in ("all", "", None):
         try:
@@ -82,11 +90,25 @@ def _literal(text: str) -> Any:
     return text
 
 
-def _make(path: str, kernels: str) -> Any:
+def _check_versions(generation: int) -> None:
+    """Raises unless the plugin's packages belong to the jaxlib in use: they share types that change between versions."""
+    from importlib import metadata  # slow to load, and needed only where a plugin is
+    for name in (f"jax-cuda{generation}-pjrt", f"jax-cuda{generation}-plugin"):
+        try:
+            version = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+        if version != _jaxlib.jaxlib_version_string:
+            raise RuntimeError(f"{name} {version} does not belong to jaxlib {_jaxlib.jaxlib_version_string}. Install "
+                               f"matching ones: pip install 'jax[cuda{generation}]'")
+
+
+def _make(path: str, generation: int) -> Any:
     settings = options()  # first: a bad value must not leave a half-loaded plugin behind
+    _check_versions(generation)
     if not xla.pjrt_plugin_loaded("cuda"):
         c_api = xla.load_pjrt_plugin("cuda", path, None)
-        _register_kernels(kernels, c_api)
+        _register_kernels(f"jax_cuda{generation}_plugin", c_api)
     if not xla.pjrt_plugin_initialized("cuda"):
         xla.initialize_pjrt_plugin("cuda")
     return xla.get_c_api_client("cuda", settings, processes.client)

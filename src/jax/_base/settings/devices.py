@@ -7,6 +7,7 @@ from typing import Any as _Any
 from jax._base import option as _o
 from jax._base._jaxlib import Device as _Device
 from jax._base._jaxlib import guard_lib as _guards
+from jax._base.settings import _memory
 
 
 def _parse_device(value: _Any) -> _Any:
@@ -24,6 +25,7 @@ platforms = _o.declare(
     "Comma-separated platforms that may be used, the default one first. None tries accelerators, then the "
     "CPU.",
     process_wide=True,
+    read_late=True,
 )
 platform_name = _o.declare(
     "jax_platform_name", "", _o.STR, "Former way to choose the default platform; use jax_platforms.",
@@ -111,28 +113,34 @@ xla_python_client_preallocate = _o.declare(
     _o.BOOL,
     "Take a share of the GPU's memory at first use; off, memory is taken as it is needed.",
     process_wide=True,
+    read_late=True,
 )
 xla_python_client_mem_fraction = _o.declare(
     "xla_python_client_mem_fraction",
     None,
-    _o.optional(_o.FLOAT),
-    "That share; None is 0.75.",
+    _o.optional(_memory.SHARE),
+    "That share, as a fraction of all the memory that the GPU has, or as an amount ('8GiB'). None is 0.75.",
     process_wide=True,
+    read_late=True,
     env=("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"),
 )
 xla_python_client_allocator = _o.declare(
     "xla_python_client_allocator",
     "default",
-    _o.one_of("default", "bfc", "platform", "cuda_async"),
-    "The allocator of GPU memory.",
+    _memory.ALLOCATOR,
+    "The allocator of GPU memory: 'bfc' keeps what it has taken and hands out parts ('default' is the same), 'platform' "
+    "asks the driver for each array and gives it back at once (slow; for finding out how much a program needs), "
+    "'cuda_async' uses CUDA's own pool, 'vmm' maps virtual memory.",
     process_wide=True,
+    read_late=True,
 )
 xla_python_client_collective_mem_size_mb = _o.declare(
     "xla_python_client_collective_mem_size_mb",
     None,
-    _o.optional(_o.INT),
+    _o.optional(_memory.MEGABYTES),
     "Megabytes set aside for collective operations between GPUs.",
     process_wide=True,
+    read_late=True,
 )
 
 # --- guards -------------------------------------------------------------------------------------------------
