@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from jax._ground.structural import deflinear
 from jax._language import rules
 from jax._language.primitive import Primitive
-from jax._lowering.rules import register_lowering
+from jax._lowering.rules import fusible, register_lowering
 from jax.tree_util import tree_map
 
 
@@ -45,6 +45,7 @@ name_p = Primitive("name")
 name_p.def_abstract_eval(lambda x, name: x)
 name_p.def_impl(lambda x, name: x)
 register_lowering(name_p, lambda ctx, x, name: [x])
+fusible[name_p] = 0
 deflinear(name_p, lambda ct, x, name: [ct])
 rules.primitive_jvps[name_p] = lambda primals, tangents, name: (name_p.bind(primals[0], name=name), tangents[0])
 rules.primitive_batchers[name_p] = lambda args, dims, name: (name_p.bind(args[0], name=name), dims[0])

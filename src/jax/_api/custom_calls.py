@@ -17,7 +17,7 @@ from jax._language.primitive import Primitive
 from jax._language.staging import StagingTrace, trace_to_jaxpr
 from jax._language.trace import current_trace, run_in
 from jax._language.zeros import Zero, is_undefined_primal
-from jax._lowering.rules import register_lowering
+from jax._lowering.rules import call_bodies, register_lowering
 from jax._lowering.subprograms import call_jaxpr
 from jax._transforms.batch import AxisData, _batch_flat, match_axis
 from jax._transforms.partial import partial_eval_jaxpr
@@ -80,6 +80,7 @@ custom_jvp_call_p.abstract_cache = None
 custom_jvp_call_p.def_effectful_abstract_eval(
     lambda *avals, call_jaxpr, **params: (call_jaxpr.out_avals, call_jaxpr.effects))
 register_lowering(custom_jvp_call_p, _lower_call, cacheable=False)
+call_bodies[custom_jvp_call_p] = "call_jaxpr"
 
 
 # --- custom_vjp -----------------------------------------------------------------------------------------------------
@@ -189,6 +190,7 @@ custom_vjp_call_p.abstract_cache = None
 custom_vjp_call_p.def_effectful_abstract_eval(
     lambda *avals, call_jaxpr, **params: (call_jaxpr.out_avals, call_jaxpr.effects))
 register_lowering(custom_vjp_call_p, _lower_call, cacheable=False)
+call_bodies[custom_vjp_call_p] = "call_jaxpr"
 
 
 def _call_dce(used_outputs: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:

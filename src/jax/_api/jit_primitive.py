@@ -18,7 +18,7 @@ from jax._language.staging import StagingTrace, trace_to_jaxpr
 from jax._language.trace import current_trace, run_in
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering.emit import emit_jaxpr
-from jax._lowering.rules import register_lowering
+from jax._lowering.rules import call_bodies, register_lowering
 from jax._lowering.subprograms import call_jaxpr
 from jax._transforms import partial
 from jax._transforms.batch import AxisData
@@ -76,6 +76,7 @@ jit_p.def_effectful_abstract_eval(_abstract)
 jit_p.def_impl(_impl)
 register_lowering(jit_p, _lower, cacheable=False)
 place_finders[jit_p] = lambda params: params["device"] if type(params["device"]) is Placement else None
+call_bodies[jit_p] = "jaxpr"
 
 
 # --- derivatives ----------------------------------------------------------------------------------------------------

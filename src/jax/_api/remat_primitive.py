@@ -16,7 +16,7 @@ from jax._language.trace import run_in
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering import hlo
 from jax._lowering.emit import emit_jaxpr
-from jax._lowering.rules import register_lowering
+from jax._lowering.rules import inner_bodies, register_lowering
 from jax._transforms import partial
 from jax._transforms.batch import AxisData
 from jax._transforms.batch_jaxpr import batch_jaxpr_axes
@@ -114,6 +114,7 @@ def _partial(policy: Any, unknown: Sequence[bool], eqn: JaxprEqn) -> Any:
 remat_p.def_effectful_abstract_eval(lambda *avals, jaxpr, **params: (jaxpr.out_avals, jaxpr.effects))
 remat_p.def_impl(_impl)
 register_lowering(remat_p, _lower, cacheable=False)
+inner_bodies[remat_p] = ("jaxpr",)
 rules.primitive_jvps[remat_p] = _jvp
 rules.primitive_linearizations[remat_p] = _linearize
 split_rules[remat_p] = _split

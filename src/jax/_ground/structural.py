@@ -15,7 +15,7 @@ from jax._language.primitive import Primitive
 from jax._language.trace import current_trace
 from jax._language.zeros import UndefinedPrimal, Zero, is_undefined_primal
 from jax._lowering import hlo
-from jax._lowering.rules import register_elementwise, register_lowering
+from jax._lowering.rules import fusible, register_elementwise, register_lowering
 from jax._runtime.backend import default_device, on_clear
 from jax._runtime.transfer import to_device
 from jax.dtypes import ExtendedDType
@@ -156,6 +156,7 @@ def _broadcast_batch(args: Any, dims: Any, *, shape: Any, broadcast_dimensions: 
 
 broadcast_in_dim_p.def_abstract_eval(_broadcast_abstract)
 register_lowering(broadcast_in_dim_p, _broadcast_lower)
+fusible[broadcast_in_dim_p] = 0
 rules.primitive_transposes[broadcast_in_dim_p] = _broadcast_transpose
 rules.primitive_batchers[broadcast_in_dim_p] = _broadcast_batch
 
@@ -215,6 +216,7 @@ def inverse_permutation(permutation: Sequence[int]) -> tuple[int, ...]:
 
 transpose_p.def_abstract_eval(_transpose_abstract)
 register_lowering(transpose_p, lambda ctx, x, permutation: [hlo.transpose(x, ctx.avals_out[0], permutation)])
+fusible[transpose_p] = 0
 rules.primitive_transposes[transpose_p] = \
     lambda ct, x, permutation: [permute(ct, inverse_permutation(permutation))]
 rules.primitive_batchers[transpose_p] = _transpose_batch
@@ -276,6 +278,7 @@ def _convert_batch(args: Any, dims: Any, **params: Any) -> Any:
 
 convert_element_type_p.def_abstract_eval(_convert_abstract)
 register_lowering(convert_element_type_p, _convert_lower)
+fusible[convert_element_type_p] = 1
 rules.primitive_jvps[convert_element_type_p] = _convert_jvp
 rules.primitive_transposes[convert_element_type_p] = _convert_transpose
 rules.primitive_batchers[convert_element_type_p] = _convert_batch

@@ -21,6 +21,13 @@ elementwise_ops: dict[Any, str] = {}
 # lowered through their batching rule: an array of keys is a batch of plain arrays.
 extended_by_batching: set[Any] = set()
 uncacheable: set[Any] = set()
+# What passes over programs know of primitives. ``fusible``: operations that compilers compute again inside whatever reads
+# them, beside those of ``elementwise_ops``, with their weight in operations (0 where only data moves). ``call_bodies``:
+# calls, with the parameter that holds the program. ``inner_bodies``: loops and branches, with all such parameters.
+fusible: dict[Any, int] = {}
+reducing: set[Any] = set()
+call_bodies: dict[Any, str] = {}
+inner_bodies: dict[Any, tuple[str, ...]] = {}
 
 _ALIASES = {"gpu": ("cuda", "rocm")}
 

@@ -20,7 +20,7 @@ from jax._language.trace import Tracer
 from jax._lowering import hlo
 from jax._lowering.context import LoweringContext, TokenSet, no_tokens
 from jax._lowering.emit import emit_with_tokens
-from jax._lowering.rules import register_lowering
+from jax._lowering.rules import inner_bodies, register_lowering
 from jax._lowering.types import ir_type
 from jax._runtime import backend
 from jax._tree_compare import differences
@@ -315,6 +315,7 @@ def _lower(ctx: LoweringContext, index: Any, *args: Any, branches: tuple[ClosedJ
 cond_p.def_effectful_abstract_eval(_abstract)
 cond_p.def_impl(eager_calls(cond_p, "branches"))
 register_lowering(cond_p, _lower, cacheable=False)
+inner_bodies[cond_p] = ("branches",)
 
 
 # --- platform_dependent ---------------------------------------------------------------------------------------------

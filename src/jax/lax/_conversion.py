@@ -15,7 +15,7 @@ from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
 from jax._language.zeros import Zero
 from jax._lowering import hlo
-from jax._lowering.rules import register_lowering
+from jax._lowering.rules import fusible, register_lowering
 
 # --- convert_element_type -------------------------------------------------------------------------------------------
 
@@ -118,6 +118,7 @@ def _bitcast_batch(args: Any, dims: Any, *, new_dtype: Any) -> Any:
 
 bitcast_convert_type_p.def_abstract_eval(_bitcast_abstract)
 register_lowering(bitcast_convert_type_p, _bitcast_lower)
+fusible[bitcast_convert_type_p] = 1
 rules.primitive_jvps[bitcast_convert_type_p] = _bitcast_jvp
 rules.primitive_batchers[bitcast_convert_type_p] = _bitcast_batch
 

@@ -17,7 +17,7 @@ from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
 from jax._language.zeros import Zero
 from jax._lowering import hlo
-from jax._lowering.rules import register_lowering
+from jax._lowering.rules import fusible, register_lowering
 from jax.lax._arithmetic import add
 from jax.lax._bitwise import bitwise_and
 from jax.lax._comparison import eq, ge
@@ -188,6 +188,7 @@ def _iota_batch(args: Any, dims: Any, **params: Any) -> Any:
 
 iota_p.def_abstract_eval(_iota_abstract)
 register_lowering(iota_p, _iota_lower)
+fusible[iota_p] = 0
 rules.primitive_jvps[iota_p] = _iota_jvp
 rules.primitive_batchers[iota_p] = _iota_batch
 

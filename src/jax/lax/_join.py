@@ -13,7 +13,7 @@ from jax._language.dims import canonical_axis, canonicalize_shape
 from jax._language.primitive import Primitive
 from jax._language.zeros import UndefinedPrimal
 from jax._lowering import hlo
-from jax._lowering.rules import extended_by_batching, register_lowering
+from jax._lowering.rules import extended_by_batching, fusible, register_lowering
 from jax.lax._shape import reshape_p
 from jax.lax._slice import insert, slice_p
 
@@ -107,6 +107,7 @@ def _concatenate_batch(args: Any, batch_dims: Any, *, dimension: int) -> Any:
 
 concatenate_p.def_abstract_eval(_concatenate_abstract)
 register_lowering(concatenate_p, lambda ctx, *xs, dimension: [hlo.concatenate(xs, dimension)])
+fusible[concatenate_p] = 1
 deflinear(concatenate_p, _concatenate_transpose)
 rules.primitive_batchers[concatenate_p] = _concatenate_batch
 
@@ -158,6 +159,7 @@ def _split_batch(args: Any, batch_dims: Any, *, sizes: Any, axis: int) -> Any:
 
 split_p.def_abstract_eval(_split_abstract)
 register_lowering(split_p, _split_lower)
+fusible[split_p] = 0
 deflinear(split_p, _split_transpose)
 rules.primitive_batchers[split_p] = _split_batch
 
@@ -208,6 +210,7 @@ def _stack_batch(args: Any, batch_dims: Any, *, axis: int) -> Any:
 
 stack_p.def_abstract_eval(_stack_abstract)
 register_lowering(stack_p, _stack_lower)
+fusible[stack_p] = 1
 deflinear(stack_p, _stack_transpose)
 rules.primitive_batchers[stack_p] = _stack_batch
 
@@ -246,6 +249,7 @@ def _unstack_batch(args: Any, batch_dims: Any, *, axis: int) -> Any:
 
 unstack_p.def_abstract_eval(_unstack_abstract)
 register_lowering(unstack_p, _unstack_lower)
+fusible[unstack_p] = 0
 deflinear(unstack_p, lambda cts, x, axis: [stack_p.bind(*map(instantiate_zeros, cts), axis=axis)])
 rules.primitive_batchers[unstack_p] = _unstack_batch
 
@@ -307,6 +311,7 @@ def _tile_batch(args: Any, batch_dims: Any, *, reps: Any) -> Any:
 
 tile_p.def_abstract_eval(_tile_abstract)
 register_lowering(tile_p, _tile_lower)
+fusible[tile_p] = 0
 deflinear(tile_p, _tile_transpose)
 rules.primitive_batchers[tile_p] = _tile_batch
 

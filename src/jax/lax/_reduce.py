@@ -28,7 +28,7 @@ from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
 from jax._language.zeros import Zero
 from jax._lowering import hlo
-from jax._lowering.rules import register_lowering
+from jax._lowering.rules import reducing, register_lowering
 from jax.lax._arithmetic import div, mul
 from jax.lax._comparison import eq_p
 from jax.lax._join import concatenate, slice_along
@@ -100,6 +100,7 @@ def _reduction(prim: Primitive, accepted: frozenset[str], combine: Callable[...,
 
     prim.def_abstract_eval(abstract)
     register_lowering(prim, lower)
+    reducing.add(prim)
     rules.primitive_batchers[prim] = batch
 
 

@@ -19,7 +19,7 @@ from jax._language.primitive import Primitive
 from jax._lowering import hlo
 from jax._lowering.context import LoweringContext, TokenSet, no_tokens
 from jax._lowering.emit import emit_with_tokens
-from jax._lowering.rules import register_lowering
+from jax._lowering.rules import inner_bodies, register_lowering
 from jax._lowering.subprograms import call_jaxpr
 from jax.lax._control_common import (
     Array,
@@ -387,6 +387,7 @@ def scan_bind(*args: Any, **params: Any) -> list[Any]:
 scan_p.def_effectful_abstract_eval(_abstract)
 scan_p.def_impl(eager_calls(scan_p, "jaxpr"))
 register_lowering(scan_p, _lower, cacheable=False)
+inner_bodies[scan_p] = ("jaxpr",)
 
 
 # --- map ------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering import hlo
-from jax._lowering.rules import extended_by_batching, register_lowering
+from jax._lowering.rules import extended_by_batching, fusible, register_lowering
 
 # --- select_n -------------------------------------------------------------------------------------------------------
 
@@ -130,6 +130,7 @@ def align_mapped(args: Sequence[Any], dims: Sequence[Any], whole: Sequence[int])
 
 select_n_p.def_abstract_eval(_select_abstract)
 register_lowering(select_n_p, _select_lower)
+fusible[select_n_p] = 1
 rules.primitive_jvps[select_n_p] = _select_jvp
 rules.primitive_transposes[select_n_p] = _select_transpose
 rules.primitive_batchers[select_n_p] = _select_batch

@@ -19,7 +19,7 @@ from jax._language.trace import Tracer
 from jax._lowering import hlo
 from jax._lowering.context import LoweringContext, TokenSet, no_tokens
 from jax._lowering.emit import emit_with_tokens
-from jax._lowering.rules import register_lowering
+from jax._lowering.rules import inner_bodies, register_lowering
 from jax.errors import ConcretizationTypeError
 from jax.lax._arithmetic import add
 from jax.lax._comparison import lt
@@ -222,6 +222,7 @@ def _lower(ctx: LoweringContext, *args: Any, cond_nconsts: int, cond_jaxpr: Clos
 while_p.def_effectful_abstract_eval(_abstract)
 while_p.def_impl(eager_calls(while_p, "body_jaxpr"))
 register_lowering(while_p, _lower, cacheable=False)
+inner_bodies[while_p] = ("cond_jaxpr", "body_jaxpr")
 
 
 # --- fori_loop ------------------------------------------------------------------------------------------------------

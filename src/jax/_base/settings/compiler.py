@@ -48,6 +48,14 @@ compiler_enable_remat_pass = _o.declare(
     "Let the compiler recompute values to save memory.",
     jit_key=True,
 )
+cpu_fusion_fences = _o.declare(
+    "jax_cpu_fusion_fences",
+    True,
+    _o.BOOL,
+    "On CPUs, keep values that several operations would otherwise compute again, each for itself. Deep programs compile "
+    "and run several times faster; results differ by rounding.",
+    jit_key=True,
+)
 experimental_unsafe_xla_runtime_errors = _o.declare(
     "jax_experimental_unsafe_xla_runtime_errors",
     False,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from jax._base import config
 from jax._language.jaxpr import ClosedJaxpr
 from jax._lowering.passes.dead_code import drop_dead_equations
+from jax._lowering.passes.fences import fence
 
 
 class Pass(NamedTuple):
@@ -20,6 +22,7 @@ class Pass(NamedTuple):
 
 passes: list[Pass] = [
     Pass("dead-code", drop_dead_equations),
+    Pass("fences", fence, frozenset(("cpu",)), config.cpu_fusion_fences),
 ]
 
 

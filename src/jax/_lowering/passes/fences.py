@@ -1,0 +1,244 @@
+"""Fences against repeated work.
+
+XLA's CPU compiler fuses element-wise producers into each of their consumers and computes them again in every one. Along
+a deep residual program what is repeated grows with depth, and with it the time of compiling and of running: both become
+quadratic. A fence (``stablehlo.optimization_barrier``) behind a value has it computed once and kept.
+
+The pass walks the equations in order. For a value that only element-wise and shape operations separate from values that
+are kept in memory anyway (arguments, products, reductions ...) it counts the kept values that computing it again would
+read, and the operations that would be repeated. A value with several readers for which either count is above its
+threshold is fenced, and is a kept value from there on. If one of the readers needs the value in memory in any case (a
+matrix product, a loop, the caller), then keeping it costs nothing, and lower thresholds hold.
+
+Calls are seen through; bodies of loops and branches are programs of their own. Results are unchanged but for rounding:
+LLVM contracts products and sums across operations that are fused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from jax._base import caching
+from jax._language.effects import no_effects
+from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from jax._language.primitive import Primitive
+from jax._lowering.rules import call_bodies, elementwise_ops, fusible, inner_bodies, reducing, register_lowering
+from jax._lowering.subprograms import build_function, call_function
+
+# What may be read and repeated by several readers; where the value is kept in memory anyway; see benchmarks/models.
+import os
+MAX_READS, MAX_OPERATIONS, MAX_READS_KEPT, MAX_OPERATIONS_KEPT = eval(os.environ.get("FENCES", "3, 12, 2, 3"))
+
+fence_p = Primitive("fence")
+fence_p.def_abstract_eval(lambda aval: aval)
+
+
+import os
+def _lower(ctx: Any, x: Any) -> list[Any]:
+    if os.environ.get("OB"):
+        from jax._lowering import hlo
+        return hlo.optimization_barrier([x])
+    return _lower2(ctx, x)
+def _lower2(ctx: Any, x: Any) -> list[Any]:
+    """A call, of a function that returns its argument, that XLA is told not to inline.
+
+    XLA's CPU compiler drops optimization barriers before it fuses, so these would not do.
+    """
+    module, kind = ctx.module_context, x.type
+    symbol = module.functions.get(("fence", kind))
+    if symbol is None:
+        symbol = module.functions["fence", kind] = build_function(module, "kept", [kind], [kind], lambda args: args)
+    return call_function(symbol, [kind], [x], {"inlineable": "false"})
+
+
+register_lowering(fence_p, _lower)
+
+
+class Origin(NamedTuple):
+    """What computing a value again takes: the kept values it reads and the operations it repeats."""
+
+    reads: frozenset[Any]
+    operations: int
+
+
+class Usage:
+    """Who reads a variable: how many equations, and whether one of them needs it in memory."""
+
+    __slots__ = ("readers", "kept")
+
+    def __init__(self) -> None:
+        self.readers = 0
+        self.kept = False
+
+
+class Summary(NamedTuple):
+    """A fenced program and what callers that see through it need to know.
+
+    ``jaxpr`` is None where nothing changed. ``readers`` and ``kept`` say so of each argument. Of each result, ``origins``
+    has the positions of the arguments that it is computed from, how many other kept values, and the operations.
+    """
+
+    jaxpr: Jaxpr | None
+    readers: tuple[int, ...]
+    kept: tuple[bool, ...]
+    origins: tuple[tuple[tuple[int, ...], int, int], ...]
+
+
+def fence(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """``closed`` with fences, in the programs that it calls too."""
+    fenced = summarize(closed.jaxpr).jaxpr
+    return closed if fenced is None else ClosedJaxpr(fenced, closed.consts)
+
+
+@caching.weak_cache(context=caching.no_context)
+def summarize(jaxpr: Jaxpr) -> Summary:
+    """Fences in ``jaxpr``; remembered, so that a program that is called twice is still one program."""
+    return _Walk(jaxpr).run()
+
+
+@caching.weak_cache(context=caching.no_context)
+def _fenced_closed(closed: ClosedJaxpr) -> ClosedJaxpr | None:
+    fenced = summarize(closed.jaxpr).jaxpr
+    return None if fenced is None else ClosedJaxpr(fenced, closed.consts)
+
+
+class _Walk:
+    """One pass over the equations of a program."""
+
+    def __init__(self, jaxpr: Jaxpr) -> None:
+        self.jaxpr = jaxpr
+        self.calls: dict[int, Summary] = {}  # by position of the equation
+        self.usage = self._count_readers()
+        self.origins: dict[Var, Origin] = {}
+        self.eqns: list[JaxprEqn] = []
+        self.changed = False
+
+    def _count_readers(self) -> dict[Var, Usage]:
+        usage: dict[Var, Usage] = {}
+
+        def use(v: Any, readers: int, kept: bool) -> None:
+            if type(v) is not Literal:
+                found = usage.get(v)
+                if found is None:
+                    found = usage[v] = Usage()
+                found.readers += readers
+                found.kept = found.kept or kept
+
+        for i, eqn in enumerate(self.jaxpr.eqns):
+            prim = eqn.primitive
+            if prim in elementwise_ops or prim in fusible:
+                for v in eqn.invars:
+                    use(v, 1, False)
+            elif prim in call_bodies:
+                summary = self.calls[i] = summarize(eqn.params[call_bodies[prim]].jaxpr)
+                for v, readers, kept in zip(eqn.invars, summary.readers, summary.kept, strict=True):
+                    use(v, readers, kept)
+            else:
+                for v in eqn.invars:
+                    use(v, 1, prim not in reducing)
+        for v in self.jaxpr.outvars:
+            use(v, 1, True)
+        return usage
+
+    def run(self) -> Summary:
+        for i, eqn in enumerate(self.jaxpr.eqns):
+            prim = eqn.primitive
+            if prim in elementwise_ops:
+                self._fusible(eqn, 1)
+            elif prim in fusible:
+                self._fusible(eqn, fusible[prim])
+            elif i in self.calls:
+                self._call(eqn, self.calls[i])
+            elif prim in inner_bodies:
+                self._inner(eqn)
+            else:
+                self.eqns.append(eqn)
+        jaxpr = self.jaxpr
+        arguments = {v: i for i, v in enumerate(jaxpr.invars)}
+        none = Usage()
+        return Summary(
+            jaxpr.replace(eqns=self.eqns, effects=jaxpr.effects) if self.changed else None,
+            tuple(self.usage.get(v, none).readers for v in jaxpr.invars),
+            tuple(self.usage.get(v, none).kept for v in jaxpr.invars),
+            tuple(self._origin_by_argument(v, arguments) for v in jaxpr.outvars))
+
+    def _origin_by_argument(self, v: Any, arguments: dict[Any, int]) -> tuple[tuple[int, ...], int, int]:
+        origin = self._origin(v)
+        given = tuple(arguments[r] for r in origin.reads if r in arguments)
+        return given, len(origin.reads) - len(given), origin.operations
+
+    def _origin(self, v: Any) -> Origin:
+        found = self.origins.get(v)
+        if found is None:
+            # Numbers are not counted: they are in registers.
+            found = Origin(frozenset() if type(v) is Literal or not v.aval.shape else frozenset((v,)), 0)
+        return found
+
+    def _fusible(self, eqn: JaxprEqn, weight: int) -> None:
+        found, operations = _gather(map(self._origin, eqn.invars))
+        self._define(eqn, [Origin(found, operations + weight)] * len(eqn.outvars))
+
+    def _call(self, eqn: JaxprEqn, summary: Summary) -> None:
+        if summary.jaxpr is not None:
+            eqn = self._with_body(eqn, call_bodies[eqn.primitive])
+        origins = []
+        for k, (positions, others, operations) in enumerate(summary.origins):
+            reads, before = _gather(self._origin(eqn.invars[i]) for i in positions)
+            inside = frozenset((id(eqn), k, j) for j in range(others))
+            origins.append(Origin(reads | inside, before + operations))
+        self._define(eqn, origins)
+
+    def _define(self, eqn: JaxprEqn, origins: Sequence[Origin]) -> None:
+        """Adds the equation, and fences behind those of its results that need them."""
+        fences = []
+        for k, (v, origin) in enumerate(zip(eqn.outvars, origins, strict=True)):
+            usage = self.usage.get(v)
+            if usage is not None and usage.readers > 1 and _too_much(origin, usage):
+                fences.append(k)
+            else:
+                self.origins[v] = origin
+        if not fences:
+            self.eqns.append(eqn)
+            return
+        self.changed = True
+        outvars = list(eqn.outvars)
+        for k in fences:
+            outvars[k] = Var(outvars[k].aval)
+        self.eqns.append(eqn.replace(outvars=outvars))
+        for k in fences:
+            self.eqns.append(JaxprEqn([outvars[k]], [eqn.outvars[k]], fence_p, {}, no_effects, eqn.source_info))
+
+    def _inner(self, eqn: JaxprEqn) -> None:
+        for name in inner_bodies[eqn.primitive]:
+            eqn = self._with_body(eqn, name)
+        self.eqns.append(eqn)
+
+    def _with_body(self, eqn: JaxprEqn, name: str) -> JaxprEqn:
+        old = eqn.params[name]
+        new = tuple(map(_body, old)) if isinstance(old, tuple) else _body(old)
+        if new is old or new == old:
+            return eqn
+        self.changed = True
+        return eqn.replace(params=dict(eqn.params, **{name: new}))
+
+
+def _body(program: Any) -> Any:
+    if isinstance(program, ClosedJaxpr):
+        return _fenced_closed(program) or program
+    return summarize(program).jaxpr or program
+
+
+def _gather(origins: Iterable[Origin]) -> tuple[frozenset[Any], int]:
+    reads: frozenset[Any] = frozenset()
+    operations = 0
+    for origin in origins:
+        reads = reads | origin.reads if reads else origin.reads
+        operations += origin.operations
+    return reads, operations
+
+
+def _too_much(origin: Origin, usage: Usage) -> bool:
+    if usage.kept:
+        return len(origin.reads) > MAX_READS_KEPT or origin.operations > MAX_OPERATIONS_KEPT
+    return len(origin.reads) > MAX_READS or origin.operations > MAX_OPERATIONS
