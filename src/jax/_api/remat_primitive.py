@@ -114,7 +114,7 @@ def _partial(policy: Any, unknown: Sequence[bool], eqn: JaxprEqn) -> Any:
 remat_p.def_effectful_abstract_eval(lambda *avals, jaxpr, **params: (jaxpr.out_avals, jaxpr.effects))
 remat_p.def_impl(_impl)
 register_lowering(remat_p, _lower, cacheable=False)
-inner_bodies[remat_p] = ("jaxpr",)
+inner_bodies[remat_p] = (("jaxpr",), False)
 rules.primitive_jvps[remat_p] = _jvp
 rules.primitive_linearizations[remat_p] = _linearize
 split_rules[remat_p] = _split

@@ -15,6 +15,7 @@ from jax._base._jaxlib import JaxRuntimeError, trace_context_names, xla
 from jax._base.caching import trace_context, weak_cache
 from jax._dispatch import checks, spread
 from jax._language.jaxpr import ClosedJaxpr
+from jax._lowering.barriers import BARRIER_PASS
 from jax._lowering.module import LoweredModule, argument_names, lower_jaxpr_to_module
 from jax._runtime import backend
 from jax._runtime.compile import compile_module
@@ -171,7 +172,8 @@ def compile_lowered(lowered: LoweredModule, device: Any = None,
     try:
         loaded = compile_module(lowered.module, devices, num_partitions=len(devices),
                                 compiler_options=dict(compiler_options), host_callbacks=lowered.host_callbacks,
-                                name=f"jit({lowered.name})", storable=not lowered.keepalives)
+                                name=f"jit({lowered.name})", storable=not lowered.keepalives,
+                                left_out=(BARRIER_PASS,) if lowered.fenced else ())
     except JaxRuntimeError as error:
         raise _located(error, lowered) from error
     first = len(lowered.ordered_effects) + len(lowered.const_args)

@@ -24,7 +24,7 @@ class MlirState:
     """One MLIR context with what has been made in it."""
 
     __slots__ = ("context", "types", "elements", "attrs", "locations", "unknown", "names", "frames",
-                 "modules", "equations")
+                 "modules", "equations", "loops", "inner_barriers")
 
     def __init__(self) -> None:
         self.context = _jaxlib.new_mlir_context()
@@ -37,6 +37,8 @@ class MlirState:
         self.locations: Callable[[Any], Any] = lambda traceback: self.unknown
         self.modules = 0
         self.equations = 0
+        self.loops = 0  # how many loops the insertion point is in
+        self.inner_barriers: list[Any] = []  # optimization barriers within loops
 
     def follow_config(self) -> None:
         """Makes :attr:`locations` (traceback -> location) show as many frames as the options say."""
@@ -154,7 +156,7 @@ class ModuleContext:
     """The module under construction and what belongs to it as a whole."""
 
     __slots__ = ("state", "context", "module", "body", "platforms", "name", "functions", "used_names", "axis_env",
-                 "keepalives", "host_callbacks", "channels", "big_consts", "backend", "lowering_parameters", "spread")
+                 "keepalives", "host_callbacks", "channels", "big_consts", "backend", "lowering_parameters", "spread", "fenced")
 
     def __init__(self, state: MlirState, platforms: tuple[str, ...], name: str) -> None:
         self.state = state
@@ -172,6 +174,7 @@ class ModuleContext:
         self.big_consts: dict[Any, Any] = {}
         self.backend: Any = None
         self.lowering_parameters: dict[str, Any] = {}
+        self.fenced = False  # whether it relies on barriers that hold until operations have been fused
         self.spread: Any = None  # where the program runs, if that is not one device
 
     def fresh_symbol(self, name: str) -> str:

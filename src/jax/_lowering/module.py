@@ -10,6 +10,7 @@ from jax._base import _jaxlib, config
 from jax._language.avals import physical_aval
 from jax._language.effects import lowerable_effects, ordered_effects
 from jax._language.jaxpr import ClosedJaxpr
+from jax._lowering.barriers import settle
 from jax._lowering.consts import captured_consts
 from jax._lowering.context import (
     LoweringContext,
@@ -43,13 +44,14 @@ class LoweredModule:
       kept_var_idx: positions of the program's arguments that ``main`` takes.
       donated: for each argument of ``main`` whether its buffer may be reused.
       unused_donations: avals of donated arguments whose buffers fit no result.
+      fenced: whether it relies on barriers that hold until operations have been fused.
       ordered_effects, unordered_effects: what running the program does besides computing.
       host_callbacks, keepalives: objects that must live as long as the executable.
     """
 
     __slots__ = ("module", "state", "name", "platforms", "captured", "const_args", "const_avals", "kept_var_idx",
                  "donated", "unused_donations", "ordered_effects", "unordered_effects", "host_callbacks", "keepalives",
-                 "debug_info", "in_avals", "out_avals", "_text")
+                 "debug_info", "in_avals", "out_avals", "fenced", "_text")
 
     def __init__(self, mod: ModuleContext, closed: ClosedJaxpr, in_avals: Sequence[Any]) -> None:
         self.module: Any = mod.module
@@ -61,6 +63,7 @@ class LoweredModule:
         self.out_avals = closed.out_avals
         self.host_callbacks = mod.host_callbacks
         self.keepalives = mod.keepalives
+        self.fenced = False
         self.captured: list[Any] = []
         self.const_args: list[Any] = []
         self.const_avals: list[Any] = []
@@ -148,6 +151,8 @@ def lower_jaxpr_to_module(
         for key, value in (("mhlo.num_replicas", num_replicas), ("mhlo.num_partitions", num_partitions)):
             mod.module.operation.attributes[key] = i32_attr(value)
         _build_main(lowered, mod, program, arg_names, result_names, arg_attrs)
+        settle(mod)
+        lowered.fenced = mod.fenced
         if config.enable_checks.value:
             mod.module.operation.verify()
     return lowered

@@ -23,11 +23,11 @@ extended_by_batching: set[Any] = set()
 uncacheable: set[Any] = set()
 # What passes over programs know of primitives. ``fusible``: operations that compilers compute again inside whatever reads
 # them, beside those of ``elementwise_ops``, with their weight in operations (0 where only data moves). ``call_bodies``:
-# calls, with the parameter that holds the program. ``inner_bodies``: loops and branches, with all such parameters.
+# calls, with the parameter that holds the program. ``inner_bodies``: loops and branches, with all such parameters, and whether they are run many times.
 fusible: dict[Any, int] = {}
 reducing: set[Any] = set()
 call_bodies: dict[Any, str] = {}
-inner_bodies: dict[Any, tuple[str, ...]] = {}
+inner_bodies: dict[Any, tuple[tuple[str, ...], bool]] = {}
 
 _ALIASES = {"gpu": ("cuda", "rocm")}
 

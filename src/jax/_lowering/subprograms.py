@@ -61,7 +61,7 @@ def call_jaxpr(ctx: LoweringContext, name: str, closed: ClosedJaxpr, operands: S
     ordered = sorted(ordered_effects.filter_in(jaxpr.effects), key=str) if jaxpr.effects else []
     captured = captured_consts(closed)
     manual = ctx.scope.manual
-    key = (jaxpr, tuple(map(id, closed.consts)), name, ctx.platforms, manual)
+    key = (jaxpr, tuple(map(id, closed.consts)), name, ctx.platforms, manual, module.state.loops > 0)
     found = module.functions.get(key)
     tokens = [ctx.tokens_in.get(e) for e in ordered]
     held = [constant_value(ctx, value, aval) for value, aval in captured]
@@ -94,7 +94,7 @@ def call_rule(ctx: LoweringContext, rule: Callable[..., Any], operands: Sequence
     module = ctx.module_context
     try:
         key = (rule, ctx.primitive, tuple(ctx.avals_in), tuple(ctx.avals_out), tuple(params.items()), ctx.platforms,
-               ctx.scope.manual)
+               ctx.scope.manual, module.state.loops > 0)
         found = module.functions.get(key)
     except TypeError:
         return rule(ctx, *operands, **params)

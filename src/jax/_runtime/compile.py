@@ -24,8 +24,11 @@ _BUILD_OPTIONS = ("exec_time_optimization_effort", "memory_fitting_effort", "opt
 
 def compile_options(devices: Sequence[Any], *, num_replicas: int = 1, num_partitions: int = 1,
                     compiler_options: Mapping[str, Any] | None = None, propagate_to_outputs: Any = False,
-                    propagate_to_parameters: Any = False) -> Any:
-    """XLA's options for a program on ``devices``, in the order of replicas and then partitions."""
+                    propagate_to_parameters: Any = False, left_out: Sequence[str] = ()) -> Any:
+    """XLA's options for a program on ``devices``, in the order of replicas and then partitions.
+
+    ``left_out`` are passes of XLA that are not to run.
+    """
     options = xla.CompileOptions()
     options.num_replicas = num_replicas
     options.num_partitions = num_partitions
@@ -43,7 +46,7 @@ def compile_options(devices: Sequence[Any], *, num_replicas: int = 1, num_partit
         build.allow_spmd_sharding_propagation_to_output = propagate_to_outputs
     if propagate_to_parameters is not False:
         build.allow_spmd_sharding_propagation_to_parameters = propagate_to_parameters
-    _apply_config(options, build)
+    _apply_config(options, build, left_out)
     if devices[0].platform == "gpu" and config.compilation_cache_dir.value:
         _cache().apply_xla_caches(build.debug_options)
     overrides = _split_options(build, compiler_options or {})
@@ -52,14 +55,16 @@ def compile_options(devices: Sequence[Any], *, num_replicas: int = 1, num_partit
     return options
 
 
-def _apply_config(options: Any, build: Any) -> None:
+def _apply_config(options: Any, build: Any, left_out: Sequence[str]) -> None:
     debug = build.debug_options
+    if not config.compiler_enable_remat_pass.value:
+        left_out = (*left_out, "rematerialization")
+    if left_out:
+        debug.xla_disable_hlo_passes = ",".join(filter(None, (debug.xla_disable_hlo_passes, *left_out)))
     if config.disable_most_optimizations.value:
         debug.xla_backend_optimization_level = 0
         debug.xla_llvm_disable_expensive_passes = True
         debug.xla_test_all_input_layouts = False
-    if not config.compiler_enable_remat_pass.value:
-        debug.xla_disable_hlo_passes = "rematerialization"
     if config.xla_profile_version.value:
         options.profile_version = config.xla_profile_version.value
     for name in ("optimization_level", "memory_fitting_level"):
@@ -91,6 +96,9 @@ def _split_options(build: Any, given: Mapping[str, Any]) -> list[tuple[str, Any]
                 _set_level(build, name, value)
             else:
                 setattr(build, name, float(value))
+        elif name == "xla_disable_hlo_passes" and isinstance(value, str):
+            debug = build.debug_options
+            debug.xla_disable_hlo_passes = ",".join(filter(None, (debug.xla_disable_hlo_passes, value)))
         elif isinstance(value, (str, bool, int, float)):
             overrides.append((name, value))
         elif isinstance(value, (np.bool_, np.integer, np.floating)):
@@ -103,7 +111,7 @@ def _split_options(build: Any, given: Mapping[str, Any]) -> list[tuple[str, Any]
 
 def compile_module(module: Any, devices: Sequence[Any], *, num_replicas: int = 1, num_partitions: int = 1,
                    compiler_options: Mapping[str, Any] | None = None, host_callbacks: Sequence[Any] = (),
-                   options: Any = None, name: str = "", storable: bool = True) -> Any:
+                   options: Any = None, name: str = "", storable: bool = True, left_out: Sequence[str] = ()) -> Any:
     """Compiles a StableHLO module for ``devices`` and loads it there, or finds it in the persistent cache.
 
     Args:
@@ -114,6 +122,7 @@ def compile_module(module: Any, devices: Sequence[Any], *, num_replicas: int = 1
       options: ready :func:`compile_options`, instead of the arguments above.
       name: of the program, for messages.
       storable: whether the program means the same in another process; not if it holds addresses of this one.
+      left_out: passes of XLA that are not to run.
 
     Returns:
       jaxlib's loaded executable.
@@ -125,7 +134,7 @@ def compile_module(module: Any, devices: Sequence[Any], *, num_replicas: int = 1
     late.check()
     if options is None:
         options = compile_options(devices, num_replicas=num_replicas, num_partitions=num_partitions,
-                                  compiler_options=compiler_options)
+                                  compiler_options=compiler_options, left_out=left_out)
     entry = None
     if config.compilation_cache_dir.value:
         entry = _entry(module, devices, options, name, storable and not host_callbacks)

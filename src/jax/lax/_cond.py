@@ -315,7 +315,7 @@ def _lower(ctx: LoweringContext, index: Any, *args: Any, branches: tuple[ClosedJ
 cond_p.def_effectful_abstract_eval(_abstract)
 cond_p.def_impl(eager_calls(cond_p, "branches"))
 register_lowering(cond_p, _lower, cacheable=False)
-inner_bodies[cond_p] = ("branches",)
+inner_bodies[cond_p] = (("branches",), False)
 
 
 # --- platform_dependent ---------------------------------------------------------------------------------------------

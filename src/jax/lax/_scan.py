@@ -387,7 +387,7 @@ def scan_bind(*args: Any, **params: Any) -> list[Any]:
 scan_p.def_effectful_abstract_eval(_abstract)
 scan_p.def_impl(eager_calls(scan_p, "jaxpr"))
 register_lowering(scan_p, _lower, cacheable=False)
-inner_bodies[scan_p] = ("jaxpr",)
+inner_bodies[scan_p] = (("jaxpr",), True)
 
 
 # --- map ------------------------------------------------------------------------------------------------------------

@@ -222,7 +222,7 @@ def _lower(ctx: LoweringContext, *args: Any, cond_nconsts: int, cond_jaxpr: Clos
 while_p.def_effectful_abstract_eval(_abstract)
 while_p.def_impl(eager_calls(while_p, "body_jaxpr"))
 register_lowering(while_p, _lower, cacheable=False)
-inner_bodies[while_p] = ("cond_jaxpr", "body_jaxpr")
+inner_bodies[while_p] = (("cond_jaxpr", "body_jaxpr"), True)
 
 
 # --- fori_loop ------------------------------------------------------------------------------------------------------

@@ -173,7 +173,11 @@ def reduce_precision(x: Any, exponent_bits: int, mantissa_bits: int) -> Any:
 def optimization_barrier(values: Sequence[Any]) -> list[Any]:
     """The values, which the compiler computes before anything that depends on the results."""
     values = list(values)
-    return opn("stablehlo.optimization_barrier", [v.type for v in values], values)
+    results = opn("stablehlo.optimization_barrier", [v.type for v in values], values)
+    state = current_state()
+    if state.loops and results:
+        state.inner_barriers.append(results[0].owner)
+    return results
 
 
 def with_accuracy(name: str, x: Any, mode: str | None = None, *, atol: float = 0.0, rtol: float = 0.0,

@@ -99,7 +99,12 @@ def while_loop(inits: Sequence[Any], cond: Fill, body: Fill) -> list[Any]:
     """``cond(*state) -> i1`` and ``body(*state) -> state``. Both may use values from outside."""
     inits = list(inits)
     types = [v.type for v in inits]
-    return region_op("stablehlo.while", types, inits, None, [(types, cond), (types, body)])
+    state = current_state()
+    state.loops += 1
+    try:
+        return region_op("stablehlo.while", types, inits, None, [(types, cond), (types, body)])
+    finally:
+        state.loops -= 1
 
 
 def case(index: Any, branches: Sequence[Fill], out_types: Sequence[Any]) -> list[Any]:

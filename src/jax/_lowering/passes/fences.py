@@ -16,6 +16,7 @@ LLVM contracts products and sums across operations that are fused.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -23,36 +24,16 @@ from jax._base import caching
 from jax._language.effects import no_effects
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jax._language.primitive import Primitive
+from jax._lowering import barriers
 from jax._lowering.rules import call_bodies, elementwise_ops, fusible, inner_bodies, reducing, register_lowering
-from jax._lowering.subprograms import build_function, call_function
 
 # What may be read and repeated by several readers; where the value is kept in memory anyway; see benchmarks/models.
 import os
-MAX_READS, MAX_OPERATIONS, MAX_READS_KEPT, MAX_OPERATIONS_KEPT = eval(os.environ.get("FENCES", "3, 12, 2, 3"))
+MAX_READS, MAX_OPERATIONS, MAX_READS_KEPT, MAX_OPERATIONS_KEPT, LEAST_WORK_IN_LOOPS = eval(os.environ.get("FENCES", "3, 12, 2, 3, 20000"))
 
 fence_p = Primitive("fence")
 fence_p.def_abstract_eval(lambda aval: aval)
-
-
-import os
-def _lower(ctx: Any, x: Any) -> list[Any]:
-    if os.environ.get("OB"):
-        from jax._lowering import hlo
-        return hlo.optimization_barrier([x])
-    return _lower2(ctx, x)
-def _lower2(ctx: Any, x: Any) -> list[Any]:
-    """A call, of a function that returns its argument, that XLA is told not to inline.
-
-    XLA's CPU compiler drops optimization barriers before it fuses, so these would not do.
-    """
-    module, kind = ctx.module_context, x.type
-    symbol = module.functions.get(("fence", kind))
-    if symbol is None:
-        symbol = module.functions["fence", kind] = build_function(module, "kept", [kind], [kind], lambda args: args)
-    return call_function(symbol, [kind], [x], {"inlineable": "false"})
-
-
-register_lowering(fence_p, _lower)
+register_lowering(fence_p, lambda ctx, x: [barriers.fence(ctx, x)])
 
 
 class Origin(NamedTuple):
@@ -87,27 +68,28 @@ class Summary(NamedTuple):
 
 def fence(closed: ClosedJaxpr) -> ClosedJaxpr:
     """``closed`` with fences, in the programs that it calls too."""
-    fenced = summarize(closed.jaxpr).jaxpr
+    fenced = summarize(closed.jaxpr, False).jaxpr
     return closed if fenced is None else ClosedJaxpr(fenced, closed.consts)
 
 
 @caching.weak_cache(context=caching.no_context)
-def summarize(jaxpr: Jaxpr) -> Summary:
-    """Fences in ``jaxpr``; remembered, so that a program that is called twice is still one program."""
-    return _Walk(jaxpr).run()
+def summarize(jaxpr: Jaxpr, repeated: bool) -> Summary:
+    """Fences in ``jaxpr``, which may be part of a loop; remembered, so that what is called twice is still one program."""
+    return _Walk(jaxpr, repeated).run()
 
 
 @caching.weak_cache(context=caching.no_context)
-def _fenced_closed(closed: ClosedJaxpr) -> ClosedJaxpr | None:
-    fenced = summarize(closed.jaxpr).jaxpr
+def _fenced_closed(closed: ClosedJaxpr, repeated: bool) -> ClosedJaxpr | None:
+    fenced = summarize(closed.jaxpr, repeated).jaxpr
     return None if fenced is None else ClosedJaxpr(fenced, closed.consts)
 
 
 class _Walk:
     """One pass over the equations of a program."""
 
-    def __init__(self, jaxpr: Jaxpr) -> None:
+    def __init__(self, jaxpr: Jaxpr, repeated: bool) -> None:
         self.jaxpr = jaxpr
+        self.repeated = repeated
         self.calls: dict[int, Summary] = {}  # by position of the equation
         self.usage = self._count_readers()
         self.origins: dict[Var, Origin] = {}
@@ -131,7 +113,7 @@ class _Walk:
                 for v in eqn.invars:
                     use(v, 1, False)
             elif prim in call_bodies:
-                summary = self.calls[i] = summarize(eqn.params[call_bodies[prim]].jaxpr)
+                summary = self.calls[i] = summarize(eqn.params[call_bodies[prim]].jaxpr, self.repeated)
                 for v, readers, kept in zip(eqn.invars, summary.readers, summary.kept, strict=True):
                     use(v, readers, kept)
             else:
@@ -181,7 +163,7 @@ class _Walk:
 
     def _call(self, eqn: JaxprEqn, summary: Summary) -> None:
         if summary.jaxpr is not None:
-            eqn = self._with_body(eqn, call_bodies[eqn.primitive])
+            eqn = self._with_body(eqn, call_bodies[eqn.primitive], self.repeated)
         origins = []
         for k, (positions, others, operations) in enumerate(summary.origins):
             reads, before = _gather(self._origin(eqn.invars[i]) for i in positions)
@@ -194,7 +176,7 @@ class _Walk:
         fences = []
         for k, (v, origin) in enumerate(zip(eqn.outvars, origins, strict=True)):
             usage = self.usage.get(v)
-            if usage is not None and usage.readers > 1 and _too_much(origin, usage):
+            if usage is not None and usage.readers > 1 and self._too_much(v.aval, origin, usage):
                 fences.append(k)
             else:
                 self.origins[v] = origin
@@ -209,24 +191,33 @@ class _Walk:
         for k in fences:
             self.eqns.append(JaxprEqn([outvars[k]], [eqn.outvars[k]], fence_p, {}, no_effects, eqn.source_info))
 
+    def _too_much(self, aval: Any, origin: Origin, usage: Usage) -> bool:
+        size = math.prod(aval.shape)
+        if self.repeated and origin.operations * size * (usage.readers - 1) < LEAST_WORK_IN_LOOPS:
+            return False
+        if usage.kept:
+            return len(origin.reads) > MAX_READS_KEPT or origin.operations > MAX_OPERATIONS_KEPT
+        return len(origin.reads) > MAX_READS or origin.operations > MAX_OPERATIONS
+
     def _inner(self, eqn: JaxprEqn) -> None:
-        for name in inner_bodies[eqn.primitive]:
-            eqn = self._with_body(eqn, name)
+        names, repeated = inner_bodies[eqn.primitive]
+        for name in names:
+            eqn = self._with_body(eqn, name, self.repeated or repeated)
         self.eqns.append(eqn)
 
-    def _with_body(self, eqn: JaxprEqn, name: str) -> JaxprEqn:
+    def _with_body(self, eqn: JaxprEqn, name: str, repeated: bool) -> JaxprEqn:
         old = eqn.params[name]
-        new = tuple(map(_body, old)) if isinstance(old, tuple) else _body(old)
+        new: Any = tuple([_body(b, repeated) for b in old]) if isinstance(old, tuple) else _body(old, repeated)
         if new is old or new == old:
             return eqn
         self.changed = True
         return eqn.replace(params=dict(eqn.params, **{name: new}))
 
 
-def _body(program: Any) -> Any:
+def _body(program: Any, repeated: bool) -> Any:
     if isinstance(program, ClosedJaxpr):
-        return _fenced_closed(program) or program
-    return summarize(program).jaxpr or program
+        return _fenced_closed(program, repeated) or program
+    return summarize(program, repeated).jaxpr or program
 
 
 def _gather(origins: Iterable[Origin]) -> tuple[frozenset[Any], int]:
@@ -236,9 +227,3 @@ def _gather(origins: Iterable[Origin]) -> tuple[frozenset[Any], int]:
         reads = reads | origin.reads if reads else origin.reads
         operations += origin.operations
     return reads, operations
-
-
-def _too_much(origin: Origin, usage: Usage) -> bool:
-    if usage.kept:
-        return len(origin.reads) > MAX_READS_KEPT or origin.operations > MAX_OPERATIONS_KEPT
-    return len(origin.reads) > MAX_READS or origin.operations > MAX_OPERATIONS
