@@ -28,15 +28,16 @@ def _arguments() -> argparse.Namespace:
         "--only", metavar="NAME", action="append", help="a measure or program; may be repeated"
     )
     parser.add_argument("--skip-heavy", action="store_true", help="leave out what takes minutes")
+    parser.add_argument("--suite", action="store_true", help="the suite of models, and nothing else")
     parser.add_argument("--rounds", type=int, help="rounds of each program, instead of its own number")
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/latest.json"))
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     return parser.parse_args()
 
 
-def _chosen(only: list[str] | None, skip_heavy: bool) -> list[Program]:
+def _chosen(only: list[str] | None, skip_heavy: bool, suite: bool) -> list[Program]:
     if only is None:
-        return [p for p in PROGRAMS if not (skip_heavy and p.heavy)]
+        return [p for p in PROGRAMS if p.suite == suite and not (skip_heavy and p.heavy)]
     known = {name for p in PROGRAMS for name in _names(p)}
     unknown = set(only) - known
     if unknown:
@@ -45,7 +46,7 @@ def _chosen(only: list[str] | None, skip_heavy: bool) -> list[Program]:
 
 
 def _names(program: Program) -> set[str]:
-    return {program.module.rpartition(".")[2], *(m.name for m in program.measures)}
+    return {program.name, *(m.name for m in program.measures)}
 
 
 def main() -> int:
@@ -53,7 +54,7 @@ def main() -> int:
     if arguments.list:
         for program in PROGRAMS:
             for measure in program.measures:
-                print(f"{program.module.rpartition('.')[2]:20} {measure.name:20} {measure.title}")
+                print(f"{program.name:28} {measure.name:30} {measure.title}")
         return 0
     theirs = runner.reference(arguments.reference) if arguments.reference else None
     if theirs is None:
@@ -64,13 +65,15 @@ def main() -> int:
     if theirs is not None and versions["ours"]["jaxlib"] != versions["reference"]["jaxlib"]:
         print("warning: different jaxlib versions; ratios of compile and run times mean little")
     rows, failures = [], []
-    for program in _chosen(arguments.only, arguments.skip_heavy):
-        print(f"... {program.module.rpartition('.')[2]}", file=sys.stderr, flush=True)
+    for program in _chosen(arguments.only, arguments.skip_heavy, arguments.suite):
+        print(f"... {program.name}", file=sys.stderr, flush=True)
         try:
             rows += runner.measure(program, runner.OURS, theirs, arguments.rounds or program.rounds)
         except RuntimeError as error:
             failures.append(str(error))
     print("\n" + runner.table(rows))
+    for line in runner.means(rows):
+        print(line)
     for failure in failures:
         print("\n" + failure, file=sys.stderr)
     record = {

@@ -16,13 +16,41 @@ class Measure:
 
 @dataclass(frozen=True)
 class Program:
-    """A measurement program and the measures it reports in one process."""
+    """A measurement program and the measures it reports in one process.
+
+    ``heavy`` programs take minutes, ``suite`` programs run when asked for.
+    """
 
     module: str
     measures: tuple[Measure, ...]
     rounds: int
     heavy: bool = False
+    arguments: tuple[str, ...] = ()
+    suite: bool = False
 
+    @property
+    def name(self) -> str:
+        return " ".join((self.module.rpartition(".")[2], *self.arguments))
+
+
+# The programs of benchmarks/models/suite.py that take the reference minutes to compile.
+_LONG = ("transformer_24", "transformer_36", "lstm_unrolled", "runge_kutta_gradient")
+
+
+def _model(name: str) -> Program:
+    title = name.replace("_", " ")
+    measures = (Measure(f"compile_{name}", f"compile, {title}", 1.05), Measure(f"run_{name}", f"run, {title}", 1.05))
+    return Program("benchmarks.measures.model", measures, rounds=1 if name in _LONG else 3, heavy=name in _LONG,
+                   arguments=(name,), suite=True)
+
+
+SUITE = tuple(_model(name) for name in (
+    "transformer_6", "transformer_12", "transformer_24", "transformer_36", "residual_mlp", "residual_convnet",
+    "lstm_unrolled", "lstm_scanned", "runge_kutta", "runge_kutta_gradient", "leapfrog", "leapfrog_gradient",
+    "black_scholes", "gaussian_process", "normalising_flow", "optimiser_step",
+))
+# Levels of the geometric means over the suite.
+MEANS = {"compile": 0.5, "run": 0.8}
 
 PROGRAMS = (
     Program(
@@ -68,4 +96,5 @@ PROGRAMS = (
         rounds=1,
         heavy=True,
     ),
+    *SUITE,
 )

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.plan import Measure, Program
+from benchmarks.plan import MEANS, SUITE, Measure, Program
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -96,7 +96,7 @@ class Row:
 def measure(program: Program, ours: Implementation, theirs: Implementation | None, rounds: int) -> list[Row]:
     """All rounds of one program: ours, theirs, ours, theirs ..."""
     rows = {m.name: Row(m) for m in program.measures}
-    arguments = ["-m", program.module]
+    arguments = ["-m", program.module, *program.arguments]
     if not program.heavy:
         # The first start reads files from disk and writes bytecode; neither belongs in a comparison.
         for implementation in (ours, theirs):
@@ -110,6 +110,19 @@ def measure(program: Program, ours: Implementation, theirs: Implementation | Non
             if theirs is not None:
                 row.theirs.append(other[name])
     return list(rows.values())
+
+
+def means(rows: list[Row]) -> list[str]:
+    """Lines with the geometric means of the suite's ratios, compiling and running."""
+    lines = []
+    for kind, level in MEANS.items():
+        names = {f"{kind}_{p.arguments[0]}" for p in SUITE}
+        ratios = [row.ratio for row in rows if row.measure.name in names and row.ratio is not None]
+        if ratios:
+            mean = statistics.geometric_mean(ratios)
+            verdict = "pass" if mean <= level else "FAIL"
+            lines.append(f"geometric mean of {len(ratios)} ratios, {kind}: {mean:.3f} (level {level:g}, {verdict})")
+    return lines
 
 
 def _seconds(values: list[float]) -> str:

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from benchmarks import runner
-from benchmarks.plan import PROGRAMS, Measure
+from benchmarks.models.suite import MODELS
+from benchmarks.plan import PROGRAMS, SUITE, Measure
 
 
 def _row(level: float | None) -> runner.Row:
@@ -33,10 +34,26 @@ def test_without_a_reference_only_our_times_are_shown():
     assert "20 us" in runner.table([row])
 
 
+def test_geometric_means_of_the_suite():
+    name = SUITE[0].measures[0].name
+    rows = [runner.Row(Measure(name, "", None), [1.0], [4.0]), runner.Row(Measure("other", "", None), [9.0], [1.0])]
+    assert runner.means(rows) == ["geometric mean of 1 ratios, compile: 0.250 (level 0.5, pass)"]
+
+
+def test_every_model_is_in_the_suite():
+    assert [p.arguments[0] for p in SUITE] == list(MODELS)
+
+
+@pytest.mark.parametrize("name", ["leapfrog", "gaussian_process"])
+def test_model_reports_compile_and_run_times(name):
+    seconds = json.loads(runner.OURS.run(["-m", "benchmarks.measures.model", name]).splitlines()[-1])
+    assert set(seconds) == {f"compile_{name}", f"run_{name}"}
+
+
 @pytest.mark.parametrize(
-    "program", [p for p in PROGRAMS if not p.heavy], ids=lambda p: p.module.split(".")[-1]
+    "program", [p for p in PROGRAMS if not p.heavy and not p.suite], ids=lambda p: p.name
 )
 def test_program_reports_its_measures(program):
-    seconds = json.loads(runner.OURS.run(["-m", program.module]).splitlines()[-1])
+    seconds = json.loads(runner.OURS.run(["-m", program.module, *program.arguments]).splitlines()[-1])
     assert set(seconds) == {m.name for m in program.measures}
     assert all(value > 0 for value in seconds.values())

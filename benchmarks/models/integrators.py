@@ -68,7 +68,7 @@ def leapfrog(steps: int = 24, bodies: int = 48, gradient: bool = False):
 
 
 def runge_kutta_gradient():
-    return runge_kutta(gradient=True)
+    return runge_kutta(steps=12, gradient=True)
 
 
 def leapfrog_gradient():

@@ -33,7 +33,12 @@ def build(blocks: int = 8, channels: int = 16, images: int = 8, size: int = 16):
     params = {
         "stem": kernel(3, 3, channels),
         "blocks": [
-            {"first": kernel(3, channels, channels), "norm1": norm(), "second": kernel(3, channels, channels), "norm2": norm()}
+            {
+                "first": kernel(3, channels, channels),
+                "norm1": norm(),
+                "second": kernel(3, channels, channels),
+                "norm2": norm(),
+            }
             for _ in range(blocks)
         ],
         "head": (rng.standard_normal((channels, 10)) * 0.1).astype(np.float32),

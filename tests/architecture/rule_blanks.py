@@ -6,7 +6,7 @@ BLANKS: dict[str, dict[str, str]] = {
     "jvp": {
         "a form in which LAPACK returns factors; the factorisations themselves have derivatives":
             "geqp3 geqrf hessenberg householder_product ormqr schur tridiagonal",
-        "occurs in lowering rules only": "lapack_call",
+        "occurs in lowering only": "fence lapack_call",
         "takes no operands": "axis_index platform_index",
         "the trace calls the function's own rule": "custom_jvp_call custom_vjp_call",
         "it can only be transposed: custom_vjp has no forward mode": "custom_lin",
@@ -17,7 +17,7 @@ BLANKS: dict[str, dict[str, str]] = {
     "transpose": {
         "a form in which LAPACK returns factors; the factorisations themselves have derivatives":
             "geqp3 geqrf hessenberg householder_product ormqr schur tridiagonal",
-        "occurs in lowering rules only": "lapack_call",
+        "occurs in lowering only": "fence lapack_call",
         "nothing is known of what it calls": "debug_callback ffi_call io_callback pure_callback",
         "a factorisation is not linear, and its tangents are made of linear primitives":
             "cholesky cholesky_update eig eigh lu qr svd symmetric_product",
@@ -42,7 +42,7 @@ BLANKS: dict[str, dict[str, str]] = {
     },
     "batching": {
         "the trace maps the function and its rule": "custom_jvp_call custom_vjp_call",
-        "occurs in lowering rules only": "lapack_call",
+        "occurs in lowering only": "fence lapack_call",
         "takes no operands": "platform_index",
     },
 }

@@ -163,6 +163,23 @@ def lower_program(jaxpr: ClosedJaxpr, name: str, *, platforms: Sequence[str], do
     return lowered
 
 
+def _compile(lowered: LoweredModule, devices: Sequence[Any], compiler_options: Sequence[tuple[str, Any]]) -> Any:
+    def attempt(left_out: tuple[str, ...]) -> Any:
+        return compile_module(lowered.module, devices, num_partitions=len(devices), compiler_options=dict(compiler_options),
+                              host_callbacks=lowered.host_callbacks, name=f"jit({lowered.name})",
+                              storable=not lowered.keepalives, left_out=left_out)
+
+    if not lowered.fenced:
+        return attempt(())
+    try:
+        return attempt((BARRIER_PASS,))
+    except JaxRuntimeError as error:
+        # A lowering rule of a library has written a barrier of its own into a loop, where XLA cannot emit it.
+        if "opt-barrier" not in str(error):
+            raise
+        return attempt(())
+
+
 def compile_lowered(lowered: LoweredModule, device: Any = None,
                     compiler_options: Sequence[tuple[str, Any]] = (), place: spread.Spread | None = None) -> Executable:
     """Compiles a lowered module for ``device`` (by default the default one of the process), or for a place."""
@@ -170,10 +187,7 @@ def compile_lowered(lowered: LoweredModule, device: Any = None,
     if lowered.unused_donations:
         _warn_donations(lowered)
     try:
-        loaded = compile_module(lowered.module, devices, num_partitions=len(devices),
-                                compiler_options=dict(compiler_options), host_callbacks=lowered.host_callbacks,
-                                name=f"jit({lowered.name})", storable=not lowered.keepalives,
-                                left_out=(BARRIER_PASS,) if lowered.fenced else ())
+        loaded = _compile(lowered, devices, compiler_options)
     except JaxRuntimeError as error:
         raise _located(error, lowered) from error
     first = len(lowered.ordered_effects) + len(lowered.const_args)

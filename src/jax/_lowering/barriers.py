@@ -15,8 +15,6 @@ from jax._lowering.hlo.elementwise import optimization_barrier
 from jax._lowering.subprograms import build_function, call_function
 
 BARRIER_PASS = "cse_barrier_expander"
-# Smaller values are cheaper to compute again than to fence within a loop.
-LEAST_BYTES_IN_LOOPS = 4096
 
 
 def fence(ctx: LoweringContext, x: Any) -> Any:

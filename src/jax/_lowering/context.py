@@ -156,7 +156,8 @@ class ModuleContext:
     """The module under construction and what belongs to it as a whole."""
 
     __slots__ = ("state", "context", "module", "body", "platforms", "name", "functions", "used_names", "axis_env",
-                 "keepalives", "host_callbacks", "channels", "big_consts", "backend", "lowering_parameters", "spread", "fenced")
+                 "keepalives", "host_callbacks", "channels", "big_consts", "backend", "lowering_parameters", "spread",
+                 "fenced")
 
     def __init__(self, state: MlirState, platforms: tuple[str, ...], name: str) -> None:
         self.state = state

@@ -23,7 +23,8 @@ extended_by_batching: set[Any] = set()
 uncacheable: set[Any] = set()
 # What passes over programs know of primitives. ``fusible``: operations that compilers compute again inside whatever reads
 # them, beside those of ``elementwise_ops``, with their weight in operations (0 where only data moves). ``call_bodies``:
-# calls, with the parameter that holds the program. ``inner_bodies``: loops and branches, with all such parameters, and whether they are run many times.
+# calls, with the parameter that holds the program. ``inner_bodies``: loops and branches, with all such parameters and
+# whether they are run many times. ``reducing``: operations that what they read is fused into.
 fusible: dict[Any, int] = {}
 reducing: set[Any] = set()
 call_bodies: dict[Any, str] = {}

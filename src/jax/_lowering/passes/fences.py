@@ -2,7 +2,7 @@
 
 XLA's CPU compiler fuses element-wise producers into each of their consumers and computes them again in every one. Along
 a deep residual program what is repeated grows with depth, and with it the time of compiling and of running: both become
-quadratic. A fence (``stablehlo.optimization_barrier``) behind a value has it computed once and kept.
+quadratic. A fence behind a value (see :mod:`jax._lowering.barriers`) has it computed once and kept.
 
 The pass walks the equations in order. For a value that only element-wise and shape operations separate from values that
 are kept in memory anyway (arguments, products, reductions ...) it counts the kept values that computing it again would
@@ -27,9 +27,12 @@ from jax._language.primitive import Primitive
 from jax._lowering import barriers
 from jax._lowering.rules import call_bodies, elementwise_ops, fusible, inner_bodies, reducing, register_lowering
 
-# What may be read and repeated by several readers; where the value is kept in memory anyway; see benchmarks/models.
-import os
-MAX_READS, MAX_OPERATIONS, MAX_READS_KEPT, MAX_OPERATIONS_KEPT, LEAST_WORK_IN_LOOPS = eval(os.environ.get("FENCES", "3, 12, 2, 3, 20000"))
+# How much may be read and repeated by several readers, and where the value is in memory anyway: chosen by compile and run
+# times of benchmarks/models/suite.py.
+MAX_READS, MAX_OPERATIONS = 2, 8
+MAX_READS_KEPT, MAX_OPERATIONS_KEPT = 2, 3
+# In loops a fence costs some microseconds: as much as this many repeated operations on one element.
+LEAST_WORK_IN_LOOPS = 20_000
 
 fence_p = Primitive("fence")
 fence_p.def_abstract_eval(lambda aval: aval)
@@ -113,7 +116,8 @@ class _Walk:
                 for v in eqn.invars:
                     use(v, 1, False)
             elif prim in call_bodies:
-                summary = self.calls[i] = summarize(eqn.params[call_bodies[prim]].jaxpr, self.repeated)
+                summary: Summary = summarize(eqn.params[call_bodies[prim]].jaxpr, self.repeated)
+                self.calls[i] = summary
                 for v, readers, kept in zip(eqn.invars, summary.readers, summary.kept, strict=True):
                     use(v, readers, kept)
             else:
