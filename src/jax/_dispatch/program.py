@@ -16,7 +16,7 @@ from jax._base.caching import trace_context, weak_cache
 from jax._dispatch import checks, spread
 from jax._language.jaxpr import ClosedJaxpr
 from jax._lowering.module import LoweredModule, argument_names, lower_jaxpr_to_module
-from jax._runtime import backend
+from jax._runtime import backend, memory
 from jax._runtime.compile import compile_module
 from jax._runtime.execute import Executable
 from jax.sharding import SingleDeviceSharding
@@ -173,7 +173,7 @@ def compile_lowered(lowered: LoweredModule, device: Any = None,
                                 compiler_options=dict(compiler_options), host_callbacks=lowered.host_callbacks,
                                 name=f"jit({lowered.name})", storable=not lowered.keepalives)
     except JaxRuntimeError as error:
-        raise _located(error, lowered) from error
+        raise _located(memory.explained(error, devices[0]), lowered) from error
     first = len(lowered.ordered_effects) + len(lowered.const_args)
     donated = [p for p, d in zip(lowered.kept_var_idx, lowered.donated[first:], strict=True) if d]
     return Executable(

@@ -131,7 +131,7 @@ class Executable:
                 x._check_alive()
             if self.ordered_effects:
                 tokens.chain().forget_failed()
-            raise surfaced(error, self.device)  # noqa: B904 - it has its own cause
+            raise surfaced(error, self.device, self)  # noqa: B904 - it has its own cause
 
     __call__ = call
 
@@ -196,6 +196,14 @@ class Executable:
     def in_token_sharding(self) -> Any:
         """Where the tokens of ordered effects live."""
         return self.home
+
+    def new_bytes(self) -> int:
+        """How much memory the program allocates when it runs; 0 where XLA does not say."""
+        try:
+            stats = self.loaded.get_compiled_memory_stats()
+        except xla.JaxRuntimeError:
+            return 0
+        return stats.output_size_in_bytes - stats.alias_size_in_bytes + stats.temp_size_in_bytes
 
     # --- what others ask ----------------------------------------------------------------------------------------------
 
@@ -372,7 +380,7 @@ def block_until_ready(arrays: Sequence[Any]) -> None:
     try:
         xla.batched_block_until_ready(waiting)
     except (xla.JaxRuntimeError, ValueError) as error:
-        raise surfaced(error)  # noqa: B904 - it has its own cause
+        raise surfaced(error, next(iter(waiting[0].devices())))  # noqa: B904 - it has its own cause
     for x in arrays:
         if type(x) is not ArrayImpl:
             wait = getattr(x, "block_until_ready", None)
