@@ -10,6 +10,7 @@ from jax._api.common import Described, FlatFun, arg_names
 from jax._api.statics import Options, Placed, Static, StaticFun, brief, donation, split_static
 from jax._base import config
 from jax._base.caching import trace_context, weak_cache
+from jax._dispatch import slow
 from jax._dispatch.program import log_step
 from jax._language.avals import ShapedArray, typeof
 from jax._language.axes import axis_env
@@ -100,7 +101,9 @@ def trace_cached(fun: Any, in_tree: Any, avals: tuple[Any, ...], static: Static,
         raise
     jaxpr, consts, tracers = hoist_tracers(jaxpr, consts)
     log_step("traced %s in %.4f s", cache_misses.CallText(fun, in_tree, avals, static), time.perf_counter() - begin)
-    return ClosedJaxpr(jaxpr, consts), tracers, flat.out_tree
+    closed = ClosedJaxpr(jaxpr, consts)
+    slow.traced(closed, time.perf_counter() - begin)
+    return closed, tracers, flat.out_tree
 
 
 def hoist_tracers(jaxpr: Any, consts: list[Any]) -> tuple[Any, list[Any], list[Any]]:

@@ -13,7 +13,7 @@ from jax import dtypes
 from jax._base import config, source
 from jax._base._jaxlib import JaxRuntimeError, trace_context_names, xla
 from jax._base.caching import trace_context, weak_cache
-from jax._dispatch import checks, spread
+from jax._dispatch import checks, slow, spread
 from jax._language.jaxpr import ClosedJaxpr
 from jax._lowering.module import LoweredModule, argument_names, lower_jaxpr_to_module
 from jax._runtime import backend, memory
@@ -149,11 +149,14 @@ def lower_program(jaxpr: ClosedJaxpr, name: str, *, platforms: Sequence[str], do
                   keep_unused: bool = False, result_names: Sequence[str] | None = None,
                   place: spread.Spread | None = None) -> LoweredModule:
     """Lowers ``jaxpr``, with names of arguments and under the logging and dumping options."""
+    traced = jaxpr
     begin = time.perf_counter()
     lowered = lower_jaxpr_to_module(jaxpr, name, platforms, donated=donated or None, keep_unused=keep_unused,
                                     arg_names=argument_names(jaxpr.jaxpr.debug_info), result_names=result_names,
                                     spread=place)
-    log_step("lowered %s in %.4f s", name, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+    lowered.timing = slow.Timing(traced, seconds)
+    log_step("lowered %s in %.4f s", name, seconds)
     limit = config.captured_constants_warn_bytes.value
     if lowered.const_args and 0 <= limit < sum(x.nbytes for x in lowered.const_args):
         _warn_captured(lowered, jaxpr)
@@ -168,12 +171,15 @@ def compile_lowered(lowered: LoweredModule, device: Any = None,
     devices: Sequence[Any] = [backend.default_device() if device is None else device] if place is None else place.devices
     if lowered.unused_donations:
         _warn_donations(lowered)
+    begin = time.perf_counter()
     try:
         loaded = compile_module(lowered.module, devices, num_partitions=len(devices),
                                 compiler_options=dict(compiler_options), host_callbacks=lowered.host_callbacks,
                                 name=f"jit({lowered.name})", storable=not lowered.keepalives)
     except JaxRuntimeError as error:
         raise _located(memory.explained(error, devices[0]), lowered) from error
+    if lowered.timing is not None:
+        slow.report(lowered.name, lowered.timing, time.perf_counter() - begin)
     first = len(lowered.ordered_effects) + len(lowered.const_args)
     donated = [p for p, d in zip(lowered.kept_var_idx, lowered.donated[first:], strict=True) if d]
     return Executable(

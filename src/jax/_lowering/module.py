@@ -49,11 +49,12 @@ class LoweredModule:
 
     __slots__ = ("module", "state", "name", "platforms", "captured", "const_args", "const_avals", "kept_var_idx",
                  "donated", "unused_donations", "ordered_effects", "unordered_effects", "host_callbacks", "keepalives",
-                 "debug_info", "in_avals", "out_avals", "_text")
+                 "debug_info", "in_avals", "out_avals", "timing", "_text")
 
     def __init__(self, mod: ModuleContext, closed: ClosedJaxpr, in_avals: Sequence[Any]) -> None:
         self.module: Any = mod.module
         self.state: MlirState | None = mod.state
+        self.timing: Any = None  # for whoever compiles it: what the steps so far took
         self.name = mod.name
         self.platforms = mod.platforms
         self.debug_info = closed.jaxpr.debug_info
