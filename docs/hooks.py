@@ -72,7 +72,7 @@ def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:
         other = name if folder in pages.LANGUAGES else "index.md"
         file = next((f for f in nav.pages if f.file.src_uri == f"{code}/{other}"), None)
         if file is not None:
-            twins.append({"name": label, "link": relpath(file.url, page.url or ".") + "/", "lang": code})
+            twins.append({"name": label, "link": file.url, "lang": code})
     config.extra["alternate"] = twins
     return context
 
