@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax import dtypes
-from jax._ground.structural import instantiate_zeros
+from jax._ground.structural import instantiate_zeros, weak_as
 from jax._language.avals import typeof
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._transforms.linearize import Linearized
@@ -44,7 +44,7 @@ def pull_back(lin: Linearized, cotangents: Sequence[Any], primals: Sequence[Any]
     out = []
     for aval, active in zip(lin.in_avals, lin.in_nonzero, strict=True):
         ct = next(found) if active else Zero(aval)
-        out.append(instantiate_zeros(ct))
+        out.append(weak_as(instantiate_zeros(ct), aval))
     return out
 
 

@@ -15,7 +15,7 @@ from jax._api.common import (
     check_leaf_types,
 )
 from jax._base.source import api_boundary
-from jax._ground.structural import convert, instantiate_zeros
+from jax._ground.structural import convert, instantiate_zeros, weak_as
 from jax._language.avals import typeof
 from jax._language.zeros import Zero
 from jax._transforms.jvp import jvp_flat
@@ -52,8 +52,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     flat = (FlatFunAux if has_aux else FlatFun)(fun, tree)
     outs, out_tangents = jvp_flat(flat, leaves, t_leaves)
     n = flat.out_tree.num_leaves
-    check_leaf_types(outs[:n], flat.out_tree, "output ", "jvp")
-    out_tangents = [instantiate_zeros(t) for t in out_tangents[:n]]
+    out_avals = check_leaf_types(outs[:n], flat.out_tree, "output ", "jvp")
+    out_tangents = [weak_as(instantiate_zeros(t), a) for t, a in zip(out_tangents[:n], out_avals, strict=True)]
     result = tree_unflatten(flat.out_tree, outs[:n]), tree_unflatten(flat.out_tree, out_tangents)
     if has_aux:
         return (*result, tree_unflatten(flat.aux_tree, outs[n:]))  # type: ignore[attr-defined]

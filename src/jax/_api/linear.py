@@ -18,7 +18,7 @@ from jax._api.common import (
 )
 from jax._api.cotangents import LinStatic, active_leaves, first_outputs
 from jax._base.source import api_boundary
-from jax._ground.structural import convert, instantiate_zeros
+from jax._ground.structural import convert, instantiate_zeros, weak_as
 from jax._language.avals import ShapedArray, typeof
 from jax._language.staging import trace_to_jaxpr
 from jax._language.zeros import UndefinedPrimal
@@ -67,7 +67,8 @@ def _apply_linear(static: LinStatic, consts: Any, *tangents: Any) -> Any:
     leaves = [t if typeof(t).dtype == a.dtype else convert(t, a.dtype)
               for t, a in zip(leaves, lin.in_avals, strict=True)]
     full = Linearized(lin.jaxpr, consts, lin.in_avals, lin.in_nonzero, lin.out_avals, lin.out_nonzero)
-    return tree_unflatten(static.out_tree, [instantiate_zeros(t) for t in full.apply(*leaves)])
+    return tree_unflatten(static.out_tree, [weak_as(instantiate_zeros(t), a)
+                                            for t, a in zip(full.apply(*leaves), lin.out_avals, strict=True)])
 
 
 @api_boundary

@@ -170,7 +170,8 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
     parent = current_trace.get()
     tangent_trace = StagingTrace(debug_info, parent)
     trace = LinearizeTrace(parent, tangent_trace)
-    in_avals = [typeof(p).to_tangent_aval() for p in primals]
+    primal_avals = [typeof(p) for p in primals]
+    in_avals = [a.to_tangent_aval() for a in primal_avals]
     if active is None:
         active = [True] * len(primals)
     args = [LinearizeTracer(trace, p, tangent_trace.new_arg(a)) if act else p
@@ -188,12 +189,19 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
         jaxpr, consts = tangent_trace.finish(out_tangents)
     finally:
         tangent_trace.finished = True
+    in_avals = [_weak_as(p, a) for p, a in zip(primal_avals, in_avals, strict=True)]
     return outs, Linearized(jaxpr, consts, in_avals, list(active), out_avals, out_nonzero)
 
 
 def _tangent_aval(x: Any) -> Any:
     """The tangent type of an output; ``None`` for what is no array, which auxiliary outputs may be."""
     try:
-        return typeof(x).to_tangent_aval()
+        aval = typeof(x)
     except TypeError:
         return None
+    return _weak_as(aval, aval.to_tangent_aval())
+
+
+def _weak_as(primal: Any, tangent: Any) -> Any:
+    """The type of a derivative as users see it: with respect to a Python scalar, it gives way in promotion like that one."""
+    return tangent.update(weak_type=True) if primal.weak_type and tangent.dtype == primal.dtype else tangent
