@@ -29,7 +29,7 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: 
     """An array of ``shape`` with ``fill_value`` everywhere.
 
     Args:
-      shape: its shape.
+      shape: its shape; an integer for a vector.
       fill_value: a scalar or 0-d array.
       dtype: its dtype; if None that of ``fill_value`` (weak for a Python number).
       sharding: how it is laid out over devices, if not left to the compiler.
@@ -37,7 +37,7 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: 
     Raises:
       TypeError: when ``fill_value`` is not a scalar.
     """
-    shape = as_shape(shape)
+    shape = as_shape((shape,) if type(shape) is int else shape)
     aval = typeof(fill_value)
     if aval.shape:
         raise TypeError(f"full: fill_value must be a scalar, got an array of shape {aval.shape}; jnp.full and "
