@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jax import stages
-from jax._api.common import check_callable, check_leaf_types
+from jax._api.common import Described, check_callable, check_leaf_types
 from jax._api.jit_primitive import bind_jit, call_params
-from jax._api.statics import Options, complete_names, inline_mode, signature_of, split_static
+from jax._api.statics import Options, complete_names, donation, inline_mode, signature_of, split_static
 from jax._api.traced_calls import Call, prepare, trace_cached
 from jax._base import _jaxlib, config
 from jax._base import source as source_info
@@ -17,7 +17,8 @@ from jax._base.source import api_boundary
 from jax._dispatch import checks, spread
 from jax._dispatch.program import executable_for
 from jax._language.trace import Tracer, is_bottom
-from jax._runtime import fastpath
+from jax._runtime import donations, fastpath
+from jax.errors import JaxRuntimeError
 from jax.tree_util import tree_flatten, tree_unflatten
 
 UNSPECIFIED: Any = None
@@ -109,8 +110,8 @@ def _wrap(fun: Callable[..., Any], options: Options) -> Any:
     compiled = fastpath.make_callable(name, fun, cache_miss, static_argnums=options.static_argnums,
                                       static_argnames=options.static_argnames, cache_key=options)
     wrapped = compiled
-    if options.static_argnums or options.static_argnames:
-        wrapped = _explaining_statics(compiled, fun, options)
+    if options.static_argnums or options.static_argnames or options.donate_argnums or options.donate_argnames:
+        wrapped = _explaining(compiled, fun, options)
     _copy_metadata(wrapped, fun)
     wrapped.lower = api_boundary(lambda *args, **kwargs: _trace(fun, options, args, kwargs).lower())
     wrapped.trace = api_boundary(lambda *args, **kwargs: _trace(fun, options, args, kwargs))
@@ -123,16 +124,30 @@ def _wrap(fun: Callable[..., Any], options: Options) -> Any:
     return wrapped
 
 
-def _explaining_statics(compiled: Any, fun: Any, options: Options) -> Callable[..., Any]:
-    """``compiled`` with our message for unhashable static arguments, which jaxlib would refuse without a name."""
+def _explaining(compiled: Any, fun: Any, options: Options) -> Callable[..., Any]:
+    """``compiled`` with our messages for what jaxlib refuses without a name: unhashable static arguments, and arguments
+    whose memory has been given away."""
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return compiled(*args, **kwargs)
-        except ValueError as err:
-            if "Non-hashable static arguments" not in str(err):
-                raise
-            _explain_unhashable(options, args, kwargs, fun, err)
+        except (ValueError, JaxRuntimeError) as err:
+            if "Non-hashable static arguments" in str(err):
+                _explain_unhashable(options, args, kwargs, fun, err)
+            if "donated" in str(err):
+                _explain_donated(options, args, kwargs, fun, err)
+            raise
     return call
+
+
+def _explain_donated(options: Options, args: Any, kwargs: Any, fun: Any, err: Exception) -> None:
+    static, dyn_args, dyn_kwargs = split_static(options, args, kwargs, fun)
+    leaves, tree = tree_flatten((dyn_args, dyn_kwargs))
+    donated = {i for i, taken in enumerate(donation(options, tree, static)) if taken}
+    names = Described(fun).arg_names(tree, {i for i, _ in static.args})
+    better = donations.explained(err, leaves, donated, names.__getitem__, getattr(fun, "__name__", "the function"))
+    if better is not err:
+        source_info.filter_traceback(better)
+        raise better from None
 
 
 def _explain_unhashable(options: Options, args: Any, kwargs: Any, fun: Any, err: ValueError) -> None:
