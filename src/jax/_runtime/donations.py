@@ -36,8 +36,8 @@ def explained(error: BaseException, args: Sequence[Any], donated: Container[int]
                 if j != i and type(y) is ArrayImpl and _same_memory(x, y):
                     return xla.JaxRuntimeError(
                         f"{program} takes over the memory of its argument {name_of(i)} ({x.aval.str_short()}), which is "
-                        f"donated, and was given the same array as {name_of(j)}. Pass a copy there (jnp.copy), or do not donate "
-                        f"{name_of(i)}.\nXLA says: {text}")
+                        f"donated, and was given the same array as {name_of(j)}. Pass a copy there (jnp.copy), or do not "
+                        f"donate {name_of(i)}.\nXLA says: {text}")
     return error
 
 

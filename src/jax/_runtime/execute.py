@@ -222,8 +222,8 @@ class Executable:
         for i, (have, want) in enumerate(zip(avals, self.in_avals, strict=True)):
             if have.shape != want.shape or have.dtype != want.dtype:
                 raise TypeError(f"{self.name or 'the compiled function'} was compiled for an argument {self._argument(i)} "
-                                f"of type {want.str_short()}, and {have.str_short()} was given. Compiled functions take only "
-                                "the types they were compiled for: convert the argument, or call the jitted function.")
+                                f"of type {want.str_short()}, and {have.str_short()} was given. Compiled functions take "
+                                "only the types they were compiled for: convert the argument, or call the jitted function.")
 
 
 # --- effects -----------------------------------------------------------------------------------------------
