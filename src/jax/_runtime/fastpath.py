@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jax import dtypes
-from jax._base import config
+from jax._base import config, source
 from jax._base._jaxlib import pytree, xla
 from jax._base.caching import register_cache
 from jax._language.trace import is_bottom
@@ -223,16 +223,23 @@ class _HostArguments:
 
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Answers the outer C++ cache."""
-        if is_bottom():
-            try:
-                moved = self._on_device(args, kwargs)
-            except (OverflowError, TypeError, ValueError):
-                moved = None  # the error is raised where the argument's name is known
-            if moved is not None:
-                if self._call is None:
-                    self._call = self._call_through(self._guard.miss)
-                return self._call(*moved[0], **moved[1]), None, False
-        return self._guard.miss(*args, **kwargs)
+        try:
+            if is_bottom():
+                moved = self._moved_arguments(args, kwargs)
+                if moved is not None:
+                    if self._call is None:
+                        self._call = self._call_through(self._guard.miss)
+                    return self._call(*moved[0], **moved[1]), None, False
+            return self._guard.miss(*args, **kwargs)
+        except Exception as error:
+            source.filter_traceback(error)  # C++ has no frames of its own: this one is next to the caller's
+            raise
+
+    def _moved_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any] | None:
+        try:
+            return self._on_device(args, kwargs)
+        except (OverflowError, TypeError, ValueError):
+            return None  # the error is raised where the argument's name is known
 
     def _on_device(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any] | None:
         """The arguments with arrays instead of NumPy arrays; None if there are none of these."""
