@@ -16,6 +16,7 @@ import numpy as np
 from jax import dtypes, lax
 from jax._api.placement import device_put
 from jax._base._jaxlib import xla
+from jax._base.source import filter_traceback
 from jax._language.avals import not_an_array_message, typeof
 from jax._language.trace import install_operators
 from jax.numpy import _cumulative as cumulative
@@ -46,7 +47,11 @@ def _not_an_operand(symbol: str, other: Any, soft: bool) -> Any:
 def _operator(function: Callable[..., Any], symbol: str, soft: bool = False) -> Callable[..., Any]:
     def method(self: Any, other: Any) -> Any:
         if type(other) in _known or _is_operand(other):
-            return function(self, other)
+            try:  # costs nothing unless it fails
+                return function(self, other)
+            except Exception as error:
+                filter_traceback(error)
+                raise
         return _not_an_operand(symbol, other, soft)
     method.__doc__ = f"``self {symbol} other``, element by element."
     return method
@@ -55,7 +60,11 @@ def _operator(function: Callable[..., Any], symbol: str, soft: bool = False) -> 
 def _reflected(function: Callable[..., Any], symbol: str) -> Callable[..., Any]:
     def method(self: Any, other: Any) -> Any:
         if type(other) in _known or _is_operand(other):
-            return function(other, self)
+            try:
+                return function(other, self)
+            except Exception as error:
+                filter_traceback(error)
+                raise
         return _not_an_operand(symbol, other, False)
     method.__doc__ = f"``other {symbol} self``, element by element."
     return method
