@@ -11,9 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from jax._base._jaxlib import mlir_io, xla
 from jax._base.source import api_boundary
-from jax._dispatch import checks, program, spread
+from jax._dispatch import checks, program, references, spread
 from jax._language.avals import ShapedArray, register_aval, typeof
 from jax._language.jaxpr import ClosedJaxpr
+from jax._language.refs import AbstractRef
 from jax._lowering.types import constant_makers
 from jax._runtime import backend, transfer
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
@@ -145,6 +146,7 @@ class ShapeDtypeStruct:
     def __repr__(self) -> str:
         extra = ", weak_type=True" if self.weak_type else ""
         extra += f", sharding={self.sharding}" if self.sharding is not None else ""
+        extra += ", is_ref=True" if self.is_ref else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{extra})"
 
     __str__ = __repr__
@@ -164,7 +166,12 @@ def _has_no_value(x: Any, *args: Any) -> Any:
                     "cannot be computed with")
 
 
-register_aval(ShapeDtypeStruct, lambda x: ShapedArray(x.shape, x.dtype, x.weak_type))
+def _described(x: ShapeDtypeStruct) -> Any:
+    aval = ShapedArray(x.shape, x.dtype, x.weak_type)
+    return AbstractRef(aval) if x.is_ref else aval
+
+
+register_aval(ShapeDtypeStruct, _described)
 transfer.put_handlers[ShapeDtypeStruct] = _has_no_value
 constant_makers[ShapeDtypeStruct] = _has_no_value
 
@@ -187,6 +194,9 @@ class Traced:
         """Where the program runs, if its arguments, its equations or its options ask for several devices."""
         params = self._params
         jaxpr, given = params["jaxpr"], params["device"]
+        pure = references.pure_program(jaxpr)
+        if pure is not None:
+            jaxpr, given = pure.jaxpr, references.placement_of(pure, given)
         placement = given if isinstance(given, spread.Placement) else None
         layouts = self._layouts or [None] * len(jaxpr.jaxpr.invars)
         if placement is None and not any(layouts) and spread.place_in(jaxpr) is None:

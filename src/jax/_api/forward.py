@@ -17,6 +17,7 @@ from jax._api.common import (
 from jax._base.source import api_boundary
 from jax._ground.structural import convert, instantiate_zeros, weak_as
 from jax._language.avals import typeof
+from jax._language.refs import is_ref_type
 from jax._language.zeros import Zero
 from jax._transforms.jvp import jvp_flat
 from jax.tree_util import tree_flatten, tree_unflatten
@@ -65,6 +66,9 @@ def _check_tangent(p: Any, t: Any) -> Any:
     if type(t) is Zero:
         return t
     got = typeof(t)
+    if is_ref_type(want) != is_ref_type(got):
+        raise TypeError(f"jvp: the tangent of a reference is a reference to an array of tangents, and that of an array an "
+                        f"array; a primal of type {typeof(p).str_short()} was given {got.str_short()}")
     if want.dtype == dtypes.float0 or got.dtype == dtypes.float0:
         if want.dtype != got.dtype:
             raise TypeError(f"jvp: the tangent of a primal of type {typeof(p).str_short()} must have dtype "

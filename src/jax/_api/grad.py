@@ -22,6 +22,7 @@ from jax._api.cotangents import differentiable, pull_back
 from jax._base.source import api_boundary
 from jax._ground.structural import scalar
 from jax._language.avals import typeof
+from jax._language.refs import is_ref_type
 from jax._language.zeros import Zero
 from jax._transforms.linearize import linearize_flat
 from jax.tree_util import tree_flatten, tree_structure, tree_unflatten
@@ -96,6 +97,10 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
 def _check_grad_inputs(leaves: Sequence[Any], tree: Any, holomorphic: bool, allow_int: bool) -> None:
     for x, aval in zip(leaves, check_leaf_types(leaves, tree, "argument ", "grad"), strict=True):
         dtype = aval.dtype
+        if is_ref_type(aval):
+            raise TypeError(f"grad cannot differentiate with respect to a reference ({aval.str_short()}): its gradient has to "
+                            "be accumulated in a reference too. Use jax.vjp and bind one with f_vjp.with_refs(grad_ref), or "
+                            "leave the reference out of argnums, and it is read as a constant.")
         if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
             raise TypeError(f"grad with holomorphic=True needs complex arguments, got {aval.str_short()}; convert "
                             "them with .astype(complex), or leave holomorphic out")

@@ -61,6 +61,10 @@ class Trace:
                                 symbolic_zeros: bool) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not define process_custom_vjp_call")
 
+    def process_ref(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """:meth:`process` for primitives that make, read or change references."""
+        return self.process(prim, args, params)
+
     def stage_value(self, val: Any) -> Any:
         """``val`` as an operand under this trace."""
         return val

@@ -19,6 +19,7 @@ from jax._base._jaxlib import xla
 from jax._base.config import numpy_rank_promotion
 from jax._ground.structural import broadcast_in_dim_p, convert_element_type_p
 from jax._language.avals import typeof
+from jax._language.refs import AbstractRef, operations
 from jax._language.trace import current_trace
 from jax._runtime.transfer import to_device
 from jax.lax import GatherScatterMode, convert_element_type, div, full_like, select
@@ -92,8 +93,13 @@ def getitem(x: Any, index: Any) -> Any:
     """``x[index]``."""
     trace = _get_trace()
     if trace.staged:
-        plan, operands = parse(index, typeof(x).shape, True)
+        aval = typeof(x)
+        if type(aval) is AbstractRef:
+            return operations["get"](x, index)
+        plan, operands = parse(index, aval.shape, True)
         return get(x, plan, operands)
+    if type(x) is not _ArrayImpl and type(typeof(x)) is AbstractRef:
+        return operations["get"](x, index)
     t = type(index)
     if t is int:
         if -_FAR < index < _FAR:
