@@ -53,6 +53,7 @@ def prepare(fun: Any, options: Options, args: Any, kwargs: Any, *, abstract: boo
     place = options.device
     traced: Any
     if isinstance(place, Placed):
+        place.admit(fun, in_tree, operands)
         jaxpr, consts, out_tree, place = place.trace(fun, in_tree, avals, static)
     else:
         traced = trace_cached(fun, in_tree, avals, static, axis_env.get(), options.inline)
@@ -112,7 +113,7 @@ def trace_cached(fun: Any, in_tree: Any, avals: tuple[Any, ...], static: Static,
 
 
 def hoist_tracers(jaxpr: Any, consts: list[Any]) -> tuple[Any, list[Any], list[Any]]:
-    """Makes the constants that are tracers or references leading arguments of the jaxpr; returns these and the constants left."""
+    """Makes the constants that are tracers or references leading arguments; returns jaxpr, constants left, and these."""
     if not any((type(c) is Ref or isinstance(c, Tracer)) for c in consts):
         return jaxpr, consts, []
     pairs = list(zip(jaxpr.constvars, consts, strict=True))

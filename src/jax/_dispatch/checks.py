@@ -87,8 +87,8 @@ def check_results(outs: Sequence[Any], name: str, jaxpr: ClosedJaxpr | None = No
         operands = f" (operands: {_describe(args, _first(mask))})" if args else ""
         raise FloatingPointError(f"{found} in the result of {name}, at {source.summarize(source.capture())}{operands}")
     if any(isinstance(x, Ref) or isinstance(x, xla.ArrayImpl) and x.is_deleted() for x in args):
-        raise FloatingPointError(f"{found} in the result of {name}. Its arguments were donated or are references, so that it cannot be run "
-                                 "again to find the operation: compile it without donation.")
+        raise FloatingPointError(f"{found} in the result of {name}. Its arguments were donated or are references, so that "
+                                 "it cannot be run again to find the operation: compile it without donation.")
     with config.debug_nans(False), config.debug_infs(False):  # what runs now is looked at here
         try:
             search = Search(forbidden, name)

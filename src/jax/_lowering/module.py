@@ -42,7 +42,7 @@ class LoweredModule:
       const_args: the arrays that carry them, in argument order.
       kept_var_idx: positions of the program's arguments that ``main`` takes.
       donated: for each argument of ``main`` whether its buffer may be reused.
-      unused_donations: avals of donated arguments whose buffers fit no result.
+      unused_donations: positions of donated arguments whose buffers fit no result.
       ordered_effects, unordered_effects: what running the program does besides computing.
       changed: for programs on references, the positions of the arguments whose new arrays come before the results.
       host_callbacks, keepalives: objects that must live as long as the executable.
@@ -68,7 +68,7 @@ class LoweredModule:
         self.const_avals: list[Any] = []
         self.kept_var_idx: tuple[int, ...] = ()
         self.donated: list[bool] = []
-        self.unused_donations: list[Any] = []
+        self.unused_donations: list[int] = []
         self.ordered_effects: list[Any] = []
         self.unordered_effects: list[Any] = []
         self.changed: tuple[int, ...] | None = None
@@ -300,7 +300,7 @@ def _argument_attrs(lowered: LoweredModule, program: ClosedJaxpr, first: int, ex
                                 {"tf.aliasing_output": i32_attr(result)})
             else:
                 attrs[k]["jax.buffer_donor"] = bool_attr(True)
-                lowered.unused_donations.append(aval)
+                lowered.unused_donations.append(position)
     return attrs
 
 

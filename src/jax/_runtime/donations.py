@@ -25,7 +25,7 @@ def explained(error: BaseException, args: Sequence[Any], donated: Container[int]
       program: what was called.
     """
     text = str(error)
-    if not text.startswith("INVALID_ARGUMENT") or "donated" not in text:
+    if not text.startswith("INVALID_ARGUMENT") or "donate" not in text:
         return error
     for i, x in enumerate(args):
         if type(x) is ArrayImpl and x.is_deleted():
