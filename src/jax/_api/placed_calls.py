@@ -76,7 +76,7 @@ class OneDevice(ShardingOptions):
                 name = Described(fun).arg_names(in_tree)[i]
                 raise ValueError(f"jit of {getattr(fun, '__name__', fun)}: its shardings say that it runs on {self.device}, "
                                  f"and the argument {name} ({x.aval.str_short()}) is committed to {x.sharding}. Move it "
-                                 "with jax.device_put(x, device), or leave the shardings out to run where the arguments are.")
+                                 "with jax.device_put(x, device), or leave the shardings out to run where arguments are.")
 
 
 def _is_none(x: Any) -> bool:

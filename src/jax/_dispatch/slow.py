@@ -56,9 +56,10 @@ def summary(name: str, timing: Timing, tracing: float, compiling: float) -> str:
             frames[key] = frame
     total = tracing + timing.lowering + compiling
     count = kinds.total()
+    listed = ", ".join(f"{n} {kind}" for kind, n in kinds.most_common(4))
     text = [f"jit of {name} ({jaxpr.jaxpr.debug_info.source_text()}) took {total:.1f} s to compile: "
-            f"{tracing:.1f} s to trace, {timing.lowering:.1f} s to lower, {compiling:.1f} s in XLA. It has {count} operations "
-            "(" + ", ".join(f"{n} {kind}" for kind, n in kinds.most_common(4)) + ")."]
+            f"{tracing:.1f} s to trace, {timing.lowering:.1f} s to lower, {compiling:.1f} s in XLA. "
+            f"It has {count} operations ({listed})."]
     if lines:
         text.append("Most of them come from:")
         text += [f"  {n:>7}  {frames[key]}: {frames[key].text()}" for key, n in lines.most_common(_LINES)]
