@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from posixpath import relpath
 from typing import Any
@@ -25,15 +26,29 @@ _anchors: dict[str, str] = {}
 
 def on_config(config: Any) -> Any:
     """The reference's pages, in the navigation."""
-    listed = [{name: f"api/{name}.md"} for name in reference.MODULES]
-    config.nav.append({"API reference": ["api/index.md", *listed]})
+    config.nav.append({"API reference": ["api/index.md", *_nested(reference.modules(), "jax")]})
     return config
+
+
+def _nested(modules: Sequence[str], parent: str) -> list[dict[str, Any]]:
+    """Navigation of modules: packages with three or more of them are sections that fold."""
+    families: dict[str, list[str]] = {}
+    for name in modules:
+        inner = name.removeprefix(f"{parent}.").partition(".")[0]
+        families.setdefault(parent if name == parent else f"{parent}.{inner}", []).append(name)
+    entries: list[dict[str, Any]] = []
+    for family, members in families.items():
+        if len(members) > 2 and family != parent:
+            entries.append({family: _nested(members, family)})
+        else:
+            entries += [{name: f"api/{name}.md"} for name in members]
+    return entries
 
 
 def on_files(files: Files, config: Any) -> Files:
     """The reference's pages themselves."""
     files.append(File.generated(config, "api/index.md", content=reference.index()))
-    for name in reference.MODULES:
+    for name in reference.modules():
         files.append(File.generated(config, f"api/{name}.md", content=reference.page(name)))
     _anchors.update(reference.anchors())
     return files

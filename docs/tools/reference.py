@@ -15,19 +15,38 @@ import re
 import types
 import warnings
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from docs.tools.docstrings import first_line, markdown, text_of
 
-# In the order of the navigation. What others import from JAX to extend it comes last.
-MODULES = (
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "jax"
+# The order of the navigation, as far as it matters; other modules follow by name.
+_FIRST = (
     "jax", "jax.numpy", "jax.numpy.linalg", "jax.numpy.fft", "jax.lax", "jax.lax.linalg", "jax.random", "jax.nn",
-    "jax.nn.initializers", "jax.tree", "jax.tree_util", "jax.scipy.special", "jax.scipy.linalg", "jax.scipy.stats",
-    "jax.sharding", "jax.stages", "jax.debug", "jax.errors", "jax.dtypes", "jax.ad_checkpoint", "jax.custom_batching",
-    "jax.custom_derivatives", "jax.custom_transpose", "jax.flatten_util", "jax.ops", "jax.dlpack", "jax.ffi",
-    "jax.typing", "jax.test_util", "jax.experimental", "jax.extend.core", "jax.interpreters.ad",
-    "jax.interpreters.batching", "jax.interpreters.mlir",
+    "jax.nn.initializers", "jax.tree", "jax.tree_util", "jax.sharding", "jax.stages", "jax.debug", "jax.errors", "jax.dtypes",
 )  # fmt: skip
+# Views on tables and classes for libraries that reach into JAX, documented where these are, and a version number.
+_LEFT_OUT = (
+    "jax.api_util", "jax.core", "jax.extend", "jax.interpreters.partial_eval", "jax.interpreters.pxla", "jax.interpreters.xla",
+    "jax.lib", "jax.util", "jax.version",
+)  # fmt: skip
+_KEPT = ("jax.extend.core",)
+
+
+@functools.cache
+def modules() -> tuple[str, ...]:
+    """Every public module that has public names of its own."""
+    found = []
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        name = ".".join(("jax", *(part for part in parts if part != "__init__")))
+        left_out = any(name == other or name.startswith(f"{other}.") for other in _LEFT_OUT)
+        if not any(part.startswith("_") for part in name.split(".")) and (name in _KEPT or not left_out):
+            found.append(name)
+    found.sort(key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
+    return tuple(name for name in found if public_names(importlib.import_module(name)))
+
 
 # Sections of a page, in order.
 KINDS = ("Functions", "Classes", "Exceptions", "Options", "Objects")
@@ -72,7 +91,9 @@ def _get(module: types.ModuleType, name: str) -> Any:
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             return getattr(module, name)
-        except ModuleNotFoundError:  # a subpackage that is announced and not there
+        except (ModuleNotFoundError, AttributeError):  # a subpackage that is announced and not there
+            if name in getattr(module, "__all__", ()):
+                raise
             return types.ModuleType(name)
 
 
@@ -258,7 +279,7 @@ def _section(entry: Entry) -> list[str]:
 def index() -> str:
     """The Markdown of the reference's first page."""
     out = ["# API reference", "", "Made from the docstrings.", "", "| | |", "| --- | --- |"]
-    for name in MODULES:
+    for name in modules():
         line = first_line(text_of(importlib.import_module(name)))
         out.append(f"| [`{name}`]({name}.md) | {_cell(line)} |")
     return "\n".join(out) + "\n"
@@ -267,7 +288,7 @@ def index() -> str:
 def anchors() -> dict[str, str]:
     """Where each public name is documented: ``jax.lax.scan`` -> ``api/jax.lax.md#jax.lax.scan``."""
     found: dict[str, str] = {}
-    for module in MODULES:
+    for module in modules():
         found[module] = f"api/{module}.md"
         for entry in entries(module):
             if entry.kind != "Primitives":

@@ -12,10 +12,10 @@ from jax._base.option import registry
 pytestmark = pytest.mark.quick
 
 
-@pytest.mark.parametrize("module", reference.MODULES)
+@pytest.mark.parametrize("module", reference.modules())
 def test_every_public_name_is_documented(module):
     entries = reference.entries(module)
-    assert entries or module == "jax.scipy.stats", "no public names found"
+    assert entries
     missing = [e.anchor for e in entries if e.kind != "Primitives" and len(e.doc) < 3]
     assert not missing
 
