@@ -24,12 +24,13 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "jax"
 # The order of the navigation, as far as it matters; other modules follow by name.
 _FIRST = (
     "jax", "jax.numpy", "jax.numpy.linalg", "jax.numpy.fft", "jax.lax", "jax.lax.linalg", "jax.random", "jax.nn",
-    "jax.nn.initializers", "jax.tree", "jax.tree_util", "jax.sharding", "jax.stages", "jax.debug", "jax.errors", "jax.dtypes",
+    "jax.nn.initializers", "jax.tree", "jax.tree_util", "jax.sharding", "jax.stages", "jax.debug", "jax.errors",
+    "jax.dtypes",
 )  # fmt: skip
 # Views on tables and classes for libraries that reach into JAX, documented where these are, and a version number.
 _LEFT_OUT = (
-    "jax.api_util", "jax.core", "jax.extend", "jax.interpreters.partial_eval", "jax.interpreters.pxla", "jax.interpreters.xla",
-    "jax.lib", "jax.util", "jax.version",
+    "jax.api_util", "jax.core", "jax.extend", "jax.interpreters.partial_eval", "jax.interpreters.pxla",
+    "jax.interpreters.xla", "jax.lib", "jax.util", "jax.version",
 )  # fmt: skip
 _KEPT = ("jax.extend.core",)
 

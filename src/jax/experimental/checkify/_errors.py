@@ -64,6 +64,9 @@ automatic_checks = float_checks | index_checks
 # Automatic checks and those of the program.
 all_checks = automatic_checks | user_checks
 
+for _error in (JaxException, FailedCheckError, NaNError, DivisionByZeroError, OOBError, BatchedError, JaxRuntimeError):
+    _error.__module__ = "jax.experimental.checkify"  # the name users catch them by
+
 
 class Site:
     """A place of the program that can fail: what it reports, and the types of the values that the report shows.
