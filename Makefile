@@ -4,6 +4,7 @@
 #   make test    the whole test suite
 #   make quick   the subset that takes less than three minutes
 #   make lint    style, types, layers
+#   make docs    the documentation, in build/docs
 #   make bench   compare with a reference interpreter (see benchmarks/README.md)
 #
 # PYTHON chooses the interpreter the environment is made from, PYTEST_ARGS adds arguments to pytest.
@@ -18,7 +19,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 METADATA := pyproject.toml src/jax/version.py
 
-.PHONY: demo test quick lint bench clean
+.PHONY: demo test quick lint docs bench clean
 
 demo: $(VENV)/.installed-examples
 	$(BIN)/python examples/digits_cnn.py
@@ -33,6 +34,11 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Every warning is an error. The variable silences a notice about other products.
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file docs/mkdocs.yml
+	@echo "build/docs/index.html"
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)

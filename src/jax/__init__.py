@@ -92,6 +92,11 @@ from jax.version import __version_info__ as __version_info__
 
 # Names that load on first use: subpackages, and functions that need jax.numpy.
 _lazy_attributes = {
+    "Ref": "jax.ref",
+    "empty_ref": "jax.ref",
+    "free_ref": "jax.ref",
+    "freeze": "jax.ref",
+    "new_ref": "jax.ref",
     "hessian": "jax._jacobian",
     "jacfwd": "jax._jacobian",
     "jacobian": "jax._jacobian",
@@ -101,6 +106,7 @@ _lazy_attributes = {
 }
 _lazy_modules = frozenset({
     "_src",
+    "ad",
     "ad_checkpoint",
     "api_util",
     "core",

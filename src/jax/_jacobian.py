@@ -51,8 +51,10 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
             return jvp(partial, primals, tree_unflatten(tree, tangents), has_aux=has_aux)
         if has_aux:
             out, columns, aux = vmap(push, in_axes=0, out_axes=(None, -1, None))(*basis)
-        else:
+        elif holomorphic:
             out, columns = vmap(push, in_axes=0, out_axes=(None, -1))(*basis)
+        else:  # the output may be one that vmap maps although it does not differ (references in the function)
+            columns = vmap(lambda *tangents: push(*tangents)[1], in_axes=0, out_axes=-1)(*basis)
         if holomorphic:
             _check_output("jacfwd", tree_flatten(out)[0], holomorphic)
 

@@ -110,7 +110,7 @@ def _origin(tracer: Any) -> str:
     return origin().strip() if origin is not None else ""
 
 
-def _explain(opening: str, tracer: Any, context: str, remedy: str) -> Callable[[], str]:
+def explain(opening: str, tracer: Any, context: str, remedy: str) -> Callable[[], str]:
     """The message of a conversion that tracing cannot do: what, where, why, and what to do instead."""
     traceback = _source.current()
 
@@ -143,7 +143,7 @@ class ConcretizationTypeError(JAXTypeError):
 
     def __init__(self, tracer: Any, context: str = ""):
         super().__init__(
-            _explain(
+            explain(
                 "A concrete value is needed here, but while tracing there is only",
                 tracer,
                 context,
@@ -165,7 +165,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
     def __init__(self, tracer: Any):
         JAXTypeError.__init__(
             self,
-            _explain(
+            explain(
                 "Python needs a truth value here, but has only",
                 tracer,
                 "",
@@ -186,7 +186,7 @@ class TracerIntegerConversionError(JAXTypeError):
 
     def __init__(self, tracer: Any):
         super().__init__(
-            _explain(
+            explain(
                 "Python needs an integer here, but has only",
                 tracer,
                 "",
@@ -206,7 +206,7 @@ class TracerArrayConversionError(JAXTypeError):
 
     def __init__(self, tracer: Any):
         super().__init__(
-            _explain(
+            explain(
                 "NumPy needs an array of numbers here, but has only",
                 tracer,
                 "",
@@ -226,7 +226,7 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 
     def __init__(self, tracer: Any):
         super().__init__(
-            _explain(
+            explain(
                 "The shape of x[mask] depends on the values in the mask, but the mask is",
                 tracer,
                 "",

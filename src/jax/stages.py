@@ -9,14 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from jax import _tree_compare
+from jax._base import _jaxlib
 from jax._base._jaxlib import mlir_io, xla
 from jax._base.source import api_boundary
-from jax._dispatch import checks, program, spread
+from jax._dispatch import checks, program, references, spread
 from jax._language.avals import ShapedArray, register_aval, typeof
 from jax._language.jaxpr import ClosedJaxpr
+from jax._language.refs import AbstractRef
+from jax._language.trace import Tracer
 from jax._lowering.types import constant_makers
 from jax._runtime import backend, transfer
-from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from jax._runtime import compile as compiling
+from jax._runtime.layout import Format, Layout
+from jax.tree_util import keystr, tree_flatten, tree_unflatten
 
 
 @runtime_checkable
@@ -145,6 +151,7 @@ class ShapeDtypeStruct:
     def __repr__(self) -> str:
         extra = ", weak_type=True" if self.weak_type else ""
         extra += f", sharding={self.sharding}" if self.sharding is not None else ""
+        extra += ", is_ref=True" if self.is_ref else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{extra})"
 
     __str__ = __repr__
@@ -164,7 +171,12 @@ def _has_no_value(x: Any, *args: Any) -> Any:
                     "cannot be computed with")
 
 
-register_aval(ShapeDtypeStruct, lambda x: ShapedArray(x.shape, x.dtype, x.weak_type))
+def _described(x: ShapeDtypeStruct) -> Any:
+    aval = ShapedArray(x.shape, x.dtype, x.weak_type)
+    return AbstractRef(aval) if x.is_ref else aval
+
+
+register_aval(ShapeDtypeStruct, _described)
 transfer.put_handlers[ShapeDtypeStruct] = _has_no_value
 constant_makers[ShapeDtypeStruct] = _has_no_value
 
@@ -187,6 +199,9 @@ class Traced:
         """Where the program runs, if its arguments, its equations or its options ask for several devices."""
         params = self._params
         jaxpr, given = params["jaxpr"], params["device"]
+        pure = references.pure_program(jaxpr)
+        if pure is not None:
+            jaxpr, given = pure.jaxpr, references.placement_of(pure, given)
         placement = given if isinstance(given, spread.Placement) else None
         layouts = self._layouts or [None] * len(jaxpr.jaxpr.invars)
         if placement is None and not any(layouts) and spread.place_in(jaxpr) is None:
@@ -290,20 +305,24 @@ class Lowered(_Stage):
         self._place = place
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text, in ``"stablehlo"`` (default) or ``"hlo"``."""
-        if dialect in (None, "stablehlo", "mhlo"):
+        """The program as text, in ``"stablehlo"`` (default) or ``"hlo"``.
+
+        With ``debug_info`` source locations and the names of scopes are part of it.
+        """
+        if _is_stablehlo(dialect):
             return self._lowering.as_text(debug_info)
-        return self._hlo(dialect).as_hlo_text()
+        computation = self._hlo()
+        if not debug_info:
+            return computation.as_hlo_text()
+        how = _jaxlib.hlo.HloPrintOptions.short_parsable()
+        how.print_metadata = True
+        return computation.get_hlo_module().to_string(how)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The program as an object: an MLIR module for ``"stablehlo"``, an XLA computation for ``"hlo"``."""
-        if dialect in (None, "stablehlo", "mhlo"):
-            return self._lowering.module
-        return self._hlo(dialect)
+        return self._lowering.module if _is_stablehlo(dialect) else self._hlo()
 
-    def _hlo(self, dialect: str | None) -> Any:
-        if dialect != "hlo":
-            raise ValueError(f"unknown dialect {dialect!r}; there are 'stablehlo' and 'hlo'")
+    def _hlo(self) -> Any:
         return mlir_io.mlir_module_to_xla_computation(self._lowering.as_bytecode(), use_tuple_args=False,
                                                       return_tuple=False)
 
@@ -320,7 +339,15 @@ class Lowered(_Stage):
 
     def cost_analysis(self) -> Any:
         """XLA's estimate of the cost before optimisation: a dict with ``flops``, ``bytes accessed`` ..."""
-        return xla.hlo_module_cost_analysis(backend.get_backend(), self._hlo("hlo").get_hlo_module())
+        return xla.hlo_module_cost_analysis(backend.get_backend(), self._hlo().get_hlo_module())
+
+
+def _is_stablehlo(dialect: str | None) -> bool:
+    """True for the default dialect, False for HLO; others are refused."""
+    if dialect not in (None, "stablehlo", "hlo"):
+        hint = "; MHLO has become StableHLO" if dialect == "mhlo" else ""
+        raise ValueError(f"unknown dialect {dialect!r}: there are 'stablehlo' and 'hlo'{hint}")
+    return dialect != "hlo"
 
 
 class Compiled(_Stage):
@@ -336,8 +363,7 @@ class Compiled(_Stage):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, tree = tree_flatten((args, kwargs))
         if tree != self.in_tree:
-            raise TypeError(f"the function {self._traced.fun_name} was compiled for arguments of the structure "
-                            f"{self.in_tree}, got {tree}")
+            raise self._other_structure(args, kwargs)
         self._check_types(leaves)
         operands = [*self._traced._consts, *leaves]
         outs = self._executable.call(operands)
@@ -345,20 +371,48 @@ class Compiled(_Stage):
             checks.check_results(outs, f"jit of {self._traced.fun_name}", self._traced.jaxpr, operands)
         return tree_unflatten(self.out_tree, outs)
 
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """The same as calling the object itself."""
+        return self(*args, **kwargs)
+
+    def _other_structure(self, args: Any, kwargs: Any) -> TypeError:
+        dummies = tree_unflatten(self.in_tree, [0] * self.in_tree.num_leaves)
+        found = list(_tree_compare.differences(dummies, (args, kwargs), prefix=False))
+        lines = [f"  {_path_text(d.path)}: compiled for {d.left.removesuffix(' (int)')}, called with {d.right}"
+                 f"{f' ({d.detail})' if d.detail else ''}" for d in found[:5]]
+        listed = "\n".join(lines) or f"  compiled for {self.in_tree}"
+        return TypeError(f"the function {self._traced.fun_name} was called with arguments of another structure than it was "
+                         f"compiled for:\n{listed}\nPass what it was lowered with (static arguments are left out), or "
+                         "compile again.")
+
     def _check_types(self, leaves: Sequence[Any]) -> None:
-        want = self._traced.jaxpr.in_avals[len(self._traced._consts):]
+        first = len(self._traced._consts)
+        info = self._traced.jaxpr.jaxpr.debug_info
         wrong = []
-        for i, (x, a) in enumerate(zip(leaves, want, strict=True)):
-            got = typeof(x)
+        for i, (x, a) in enumerate(zip(leaves, self._traced.jaxpr.in_avals[first:], strict=True)):
+            if isinstance(x, Tracer):
+                raise TypeError(f"the function {self._traced.fun_name} is compiled for given types, and transformations "
+                                f"cannot look into it: its argument {info.arg_name(i + first)} is traced "
+                                f"({x.aval.str_short()}). Call the jitted function inside jax.jit, jax.grad or jax.vmap.")
+            try:
+                got = typeof(x)
+            except TypeError:
+                raise TypeError(f"the function {self._traced.fun_name}: the argument {info.arg_name(i + first)} is "
+                                f"{x!r} of type {type(x).__name__}, which is no array or scalar") from None
             if got.shape != a.shape or got.dtype != a.dtype:
-                wrong.append((i, got, a))
-        if not wrong:
-            return
-        paths = [p for p, _ in tree_flatten_with_path(tree_unflatten(self.in_tree, list(range(len(leaves)))))[0]]
-        listed = "\n".join(f"  {'args' if paths[i][0].idx == 0 else 'kwargs'}{keystr(paths[i][1:])}: compiled for "
-                           f"{a.str_short()}, called with {got.str_short()}" for i, got, a in wrong)
-        raise TypeError(f"the function {self._traced.fun_name} was called with arguments of other types than it was "
-                        f"compiled for:\n{listed}\nConvert them, or compile again for these types.")
+                wrong.append(f"  {info.arg_name(i + first)}: compiled for {a.str_short()}, called with {got.str_short()}")
+        if wrong:
+            listed = "\n".join(wrong)
+            hint = " (jax_enable_x64 has another value than when it was compiled.)" if "64[" in listed else ""
+            raise TypeError(f"the function {self._traced.fun_name} was called with arguments of other types than it was "
+                            f"compiled for:\n{listed}\nConvert them, or compile again for these types.{hint}")
+
+    @property
+    def out_info(self) -> Any:
+        """A tree of :class:`ShapeDtypeStruct` with shardings."""
+        return tree_unflatten(self.out_tree, [
+            ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s) for a, s in zip(
+                self._traced.jaxpr.out_avals, self._executable.out_shardings, strict=True)])
 
     def as_text(self) -> str:
         """The optimised program in HLO text."""
@@ -369,8 +423,11 @@ class Compiled(_Stage):
         return self._executable.loaded.cost_analysis()
 
     def memory_analysis(self) -> Any:
-        """Sizes in bytes: ``argument_size_in_bytes``, ``output_size_in_bytes``, ``temp_size_in_bytes`` ..."""
-        return self._executable.loaded.get_compiled_memory_stats()
+        """Sizes in bytes: ``argument_size_in_bytes``, ``output_size_in_bytes``, ``temp_size_in_bytes`` ...
+
+        None where XLA has no such analysis.
+        """
+        return compiling.memory_analysis(self._executable.loaded)
 
     def runtime_executable(self) -> Any:
         """The loaded XLA executable."""
@@ -389,8 +446,22 @@ class Compiled(_Stage):
 
     @property
     def input_formats(self) -> Any:
-        return self.input_shardings
+        """A tree of :class:`jax.experimental.layout.Format`, like :attr:`input_shardings` with layouts."""
+        n, first = len(self._traced._consts), len(self._executable.consts)
+        layouts = self._executable.loaded.get_parameter_layouts()[len(self._executable.ordered_effects) + first:]
+        at = {i: Format(Layout.from_pjrt_layout(x), s) for i, s, x in zip(
+            self._executable.kept, self._executable.in_shardings, layouts, strict=True)}
+        return tree_unflatten(self.in_tree, [at.get(i + n) for i in range(self.in_tree.num_leaves)])
 
     @property
     def output_formats(self) -> Any:
-        return self.output_shardings
+        layouts = self._executable.loaded.get_output_layouts()[len(self._executable.ordered_effects):]
+        return tree_unflatten(self.out_tree, [Format(Layout.from_pjrt_layout(x), s) for s, x in zip(
+            self._executable.out_shardings, layouts, strict=True)])
+
+
+def _path_text(path: Sequence[Any]) -> str:
+    """``args[0]['w']`` for a place in the tree of all arguments."""
+    if not path:
+        return "the arguments"
+    return ("args" if getattr(path[0], "idx", 0) == 0 else "kwargs") + keystr(tuple(path[1:]))

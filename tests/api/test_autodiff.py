@@ -208,3 +208,38 @@ def test_fwd_and_bwd():
     fwd, bwd = jax.fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
     out, res = fwd(2.0, 3.0)
     assert float(out) == 6.0 and [float(v) for v in bwd(res, 1.0)] == [3.0, 2.0]
+
+
+WEAK_SLOPES = {
+    "grad": lambda f, x: jax.grad(f)(x),
+    "value_and_grad": lambda f, x: jax.value_and_grad(f)(x)[1],
+    "vjp": lambda f, x: jax.vjp(f, x)[1](1.0)[0],
+    "jvp": lambda f, x: jax.jvp(f, (x,), (1.0,))[1],
+    "linearize": lambda f, x: jax.linearize(f, x)[1](1.0),
+    "jacrev": lambda f, x: jax.jacrev(f)(x),
+    "jacfwd": lambda f, x: jax.jacfwd(f)(x),
+}
+
+
+@pytest.mark.parametrize("name", WEAK_SLOPES)
+def test_derivatives_with_respect_to_python_scalars_are_weak(name):
+    slope = WEAK_SLOPES[name]
+    half = jnp.ones(2, jnp.bfloat16)
+
+    def f(x):
+        return x * x
+    for run in (slope, lambda f, x: jax.jit(lambda x: slope(f, x))(x)):
+        assert run(f, 3.0).weak_type
+        assert (half * run(f, 3.0)).dtype == jnp.bfloat16
+        assert float(run(f, 3.0)) == 6.0
+        strong = run(f, jnp.float32(3.0))
+        assert not strong.weak_type and strong.dtype == np.float32
+
+
+def test_weak_gradients_of_strong_results_and_of_constants():
+    gradients = jax.grad(lambda x, y, n: jnp.float32(2) * x + n, argnums=(0, 1, 2), allow_int=True)(1.0, 2.0, 3)
+    assert [str(g.dtype) for g in gradients[:2]] == ["float32", "float32"] and gradients[2].dtype == jax.dtypes.float0
+    assert all(g.weak_type for g in gradients[:2])
+    assert [float(g) for g in gradients[:2]] == [2.0, 0.0]
+    batched = jax.vmap(jax.grad(lambda x: x * x))(jnp.arange(2.0))
+    assert not batched.weak_type

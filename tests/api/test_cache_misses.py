@@ -119,8 +119,7 @@ def test_first_calls(explained):
 def test_hits_and_library_functions_are_silent(explained):
     f = jax.jit(lambda x: x)
     assert explained(lambda: f(VECTOR), lambda: f(VECTOR)) == ""
-    assert explained(lambda: jnp.hypot(jnp.ones(17), jnp.ones(17))) == ""
-    f(VECTOR)
+    assert explained(lambda: jax.jit(jnp.heaviside)(VECTOR, VECTOR)) == ""
 
 
 def test_partials_and_methods(explained):

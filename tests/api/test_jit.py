@@ -182,7 +182,7 @@ def test_stages():
     assert compiled.cost_analysis()["flops"] >= 6
     assert compiled.memory_analysis().output_size_in_bytes == 24
     assert "HloModule" in compiled.as_text()
-    with pytest.raises(TypeError, match=r"args\[0\]: compiled for f32\[2,3\], called with f32\[4\]"):
+    with pytest.raises(TypeError, match=r"x: compiled for f32\[2,3\], called with f32\[4\]"):
         compiled(np.ones(4, np.float32), k=3.0)
     with pytest.raises(TypeError, match="structure"):
         compiled(np.ones((2, 3), np.float32))

@@ -27,7 +27,8 @@ BLANKS: dict[str, dict[str, str]] = {
             "reduce_max reduce_min reduce_prod reduce_window reduce_window_max reduce_window_min scatter-max "
             "scatter-min select_and_scatter sort top_k",
         "not linear; its tangent is a product of the operands' tangents and known factors":
-            "abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e beta_density cbrt clamp cos cosh digamma "
+            "abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e beta_density beta_fraction "
+            "beta_fraction_grad_a beta_fraction_grad_b beta_fraction_grad_x cbrt clamp cos cosh digamma "
             "erf erf_inv erfc exp exp2 expm1 gamma_density hyp1f1 hyp2f1 igamma igamma_grad_a igammac integer_pow lgamma "
             "log log1p log2 logistic max min nextafter one_minus_square polygamma pow random_gamma_grad "
             "regularized_incomplete_beta regularized_incomplete_beta_grad_a regularized_incomplete_beta_grad_b rem "

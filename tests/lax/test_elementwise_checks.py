@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import jax.numpy as jnp
+from jax import lax
 from tests import harness
 from tests.ops import cases, derivative_cases
 from tests.ops_elementwise import ELEMENTWISE
@@ -33,3 +36,13 @@ def test_second_derivative(op):
 @pytest.mark.parametrize("op", [op for op in ELEMENTWISE if op.vmap], ids=lambda op: op.name)
 def test_vmap(op):
     harness.check_vmap(op, op.dtypes[0])
+
+
+@pytest.mark.quick
+def test_integers_that_are_part_of_the_program_must_be_integers():
+    x = jnp.array([3.0])
+    with pytest.raises(TypeError, match="integer_pow: y must be a Python integer, got 2.5"):
+        lax.integer_pow(x, 2.5)
+    with pytest.raises(TypeError, match="reduce_precision: .* must be Python integers, got 5.5 and 2"):
+        lax.reduce_precision(x, 5.5, 2)
+    assert lax.integer_pow(x, np.int64(2))[0] == 9

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 from tests import harness
 from tests.ops import cases, derivative_cases
@@ -176,3 +177,17 @@ ERRORS = [
 def test_errors_name_operation_shapes_and_remedy(call, error, match):
     with pytest.raises(error, match=match):
         call()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("shape, broadcast_dimensions", [((2, 3), (1, 0)), ((2, 2), (1, 0)), ((2,), (5,)), ((2, 2), (0, 0))])
+def test_broadcast_in_dim_checks_what_changes_nothing(shape, broadcast_dimensions):
+    with pytest.raises(TypeError, match="broadcast_dimensions must increase"):
+        lax.broadcast_in_dim(jnp.ones(shape), shape, broadcast_dimensions)
+    x = jnp.ones(shape)
+    assert lax.broadcast_in_dim(x, shape, range(len(shape))) is x
+
+
+@pytest.mark.quick
+def test_full_takes_an_integer_for_a_shape():
+    np.testing.assert_array_equal(lax.full(3, 2), [2, 2, 2])

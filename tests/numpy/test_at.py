@@ -203,3 +203,40 @@ def test_rows_of_a_loop_run_one_program():
 def _compilations():
     from jax.numpy import _at
     return _at._row._cache_size() + _at._set_row._cache_size()
+
+
+# --- types ------------------------------------------------------------------------------------------------------
+
+@pytest.mark.quick
+def test_updates_keep_the_type_of_the_array():
+    weak, strong = jnp.full((3,), 2.0), jnp.full((3,), 2.0, jnp.float32)
+    for index in (np.s_[:], np.s_[...], 0, np.array([0, 2]), np.array([True, False, True])):
+        for op in ("set", "add", "min", "divide", "power"):
+            for update in (lambda x, v, op=op, index=index: getattr(x.at[index], op)(v),):
+                for f in (update, jax.jit(update)):
+                    assert not f(strong, 7.0).weak_type
+                    assert f(weak, jnp.float32(7)).weak_type
+    half = jnp.ones(3, jnp.bfloat16)
+    for index in (0, np.s_[:], jnp.array([0, 1])):
+        assert half.at[index].divide(2.0).dtype == half.at[index].power(0.5).dtype == jnp.bfloat16
+        assert half.at[index].divide(jnp.float32(2)).dtype == half.at[index].power(jnp.float32(2)).dtype == jnp.bfloat16
+        assert jnp.full(3, 4).at[index].power(0.5).dtype == jnp.int32
+    assert jnp.full(3, 4).at[0].power(0.5).tolist() == [2, 4, 4]
+
+
+@pytest.mark.quick
+@pytest.mark.filterwarnings("ignore:x.at:FutureWarning")
+def test_values_are_combined_before_they_are_rounded():
+    ones = jnp.ones(3, jnp.int8)
+    assert ones.at[jnp.array([0, 0])].add(1.5).tolist() == [4, 1, 1]
+    assert ones.at[jnp.array([0, 0])].multiply(1.5).tolist() == [2, 1, 1]
+    assert ones.at[0].min(300).tolist() == [1, 1, 1]
+    assert jnp.array([3, 3]).at[np.array([True, False])].multiply(0.5).tolist() == [1, 3]
+    assert jnp.array([3, 3]).at[:].multiply(0.5).tolist() == [1, 1]
+
+
+@pytest.mark.quick
+def test_an_axis_of_size_zero_has_no_elements():
+    for i in (0, jnp.int32(0), jnp.uint8(1)):
+        with pytest.raises(IndexError, match="size 0"):
+            jnp.zeros((0, 3))[i]

@@ -176,6 +176,7 @@ def test_take_modes():
     (lambda: jax.jit(lambda i: jnp.ravel_multi_index((i, 0), (2, 3)))(1), jax.errors.ConcretizationTypeError, "clip"),
     (lambda: jnp.where(V > 1, V), ValueError, "both"),
     (lambda: jax.jit(jnp.nonzero)(V), jax.errors.ConcretizationTypeError, "size="),
+    (lambda: jnp.nonzero(3), ValueError, "atleast_1d"),
     (lambda: jnp.select([], []), ValueError, "at least one"),
     (lambda: jnp.choose(jnp.array([3]), [V, V]), ValueError, "range"),
     (lambda: jnp.put(V, 0, 1.0), ValueError, "inplace=False"),

@@ -93,3 +93,8 @@ def test_errors():
         jax.jit(lambda p: jnp.polymul(p, Q, trim_leading_zeros=True))(P)
     with pytest.raises(ValueError, match="square matrix"):
         jnp.poly(np.ones((2, 3)))
+
+
+@pytest.mark.quick
+def test_poly_keeps_its_leading_one():
+    np.testing.assert_array_equal(jnp.poly(jnp.array([np.nan, np.inf])), [1, np.nan, np.nan])

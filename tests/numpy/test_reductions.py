@@ -218,3 +218,13 @@ def test_one_primitive_stays_one_equation():
     for f in (jnp.sum, jnp.max, jnp.min, jnp.prod, lambda x: jnp.sum(x, axis=-1), lambda x: x.max(0)):
         assert len(jax.make_jaxpr(f)(x).eqns) == 1
     assert len(jax.make_jaxpr(jnp.mean)(x).eqns) == 2
+
+
+@pytest.mark.quick
+def test_histograms_and_covariances_of_nothing():
+    for got, want in zip(jnp.histogram(jnp.zeros(0), 3), np.histogram(np.zeros(0), 3), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+    assert jnp.isnan(jnp.cov(jnp.zeros(0))) and jnp.isnan(jnp.cov(jnp.zeros((2, 0)))).all()
+    for function in (jnp.cov, jnp.corrcoef):
+        with pytest.raises(TypeError, match="cov requires array or scalar arguments.*None"):
+            function(None)

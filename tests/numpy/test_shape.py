@@ -149,3 +149,8 @@ def test_delete_with_traced_places():
     m = np.arange(12).reshape(3, 4)
     for places in (0, -1, [2, 0], [-1, 1]):
         np.testing.assert_array_equal(delete(m, jnp.array(places)), np.delete(m, places, 1))
+
+
+@pytest.mark.quick
+def test_trim_zeros_of_a_scalar():
+    assert jnp.trim_zeros(jnp.array(0)).shape == () and jnp.trim_zeros(3) == 3

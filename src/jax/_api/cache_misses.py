@@ -12,7 +12,7 @@ from typing import Any
 
 from jax import _tree_compare
 from jax._api.common import Described
-from jax._api.statics import Static, brief
+from jax._api.statics import Placed, Static, brief
 from jax._base import source
 from jax._base.caching import trace_context
 from jax._dispatch.program import option_differences
@@ -73,7 +73,8 @@ def _reasons(entries: Sequence[Any], fun: Any, key: Any) -> list[str] | None:
         if env != key[3]:
             changed.append(f"the named axes were {env!r} and are {key[3]!r}")
         if inline != key[4]:
-            changed.append(f"inline was {inline} and is {key[4]}")
+            changed.append("in_shardings or out_shardings are others" if isinstance(inline, Placed) else
+                           f"inline was {inline} and is {key[4]}")
         distance = len(changed) + 2 * (in_tree != key[0])  # another structure is seldom the nearest
         if best is None or distance < least:
             best, least = changed, distance

@@ -9,6 +9,7 @@ from jax._api.jit_primitive import transposed_jaxpr
 from jax._api.traced_calls import hoist_tracers
 from jax._dispatch.eager import operation
 from jax._language import rules
+from jax._language.discharge import call_discharged
 from jax._language.avals import typeof
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
@@ -101,6 +102,9 @@ def register_call_primitive_rules(prim: Any, name: str | None = None, transpose_
     register_lowering(prim, lambda ctx, *values, call_jaxpr, **params: lower_call(ctx, label, program(call_jaxpr), values),
                       cacheable=False)
     rule = _Rules(prim, program, wrapped)
+    rules.discharge_rules[prim] = lambda args, params: call_discharged(
+        program(params["call_jaxpr"]), args, lambda closed, values: prim.bind(*values, **dict(
+            params, call_jaxpr=wrapped(closed))))
     rules.primitive_jvps[prim] = rule.jvp
     split_rules[prim] = rule.split
     rules.primitive_transposes[prim] = transpose_rule or (

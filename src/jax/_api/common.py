@@ -174,8 +174,8 @@ def check_leaf_types(leaves: Sequence[Any], tree: Any, what: str, api: str) -> l
     raise AssertionError("unreachable")
 
 
-def flatten_axes(name: str, tree: Any, axes: Any, *, tupled_args: bool = False) -> list[Any]:
-    """A prefix tree of axes (ints or ``None``) spread over the leaves of ``tree``."""
+def flatten_axes(name: str, tree: Any, axes: Any, *, tupled_args: bool = False, leaf: str = "an int") -> list[Any]:
+    """A prefix tree of axes (ints or ``None``), or of what ``leaf`` names, spread over the leaves of ``tree``."""
     out: list[Any] = []
     dummy = tree_unflatten(tree, [object()] * tree.num_leaves)
     try:
@@ -185,7 +185,7 @@ def flatten_axes(name: str, tree: Any, axes: Any, *, tupled_args: bool = False) 
     except ValueError:
         hint = " A tuple gives one entry for each positional argument, a list is part of the tree." \
             if tupled_args else ""
-        raise ValueError(f"{name} must be a prefix of the tree of values it describes: an int, None, or a tree of "
+        raise ValueError(f"{name} must be a prefix of the tree of values it describes: {leaf}, None, or a tree of "
                          f"them matching the start of {tree}; got {axes!r}.{hint}") from None
     return out
 

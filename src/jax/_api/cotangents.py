@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax import dtypes
-from jax._ground.structural import instantiate_zeros
+from jax._ground.structural import instantiate_zeros, weak_as
 from jax._language.avals import typeof
+from jax._language.refs import is_ref_type
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._transforms.linearize import Linearized
 from jax._transforms.transpose import backward_pass
@@ -35,16 +36,21 @@ def differentiable(x: Any) -> bool:
     return typeof(x).to_tangent_aval().dtype != dtypes.float0
 
 
-def pull_back(lin: Linearized, cotangents: Sequence[Any], primals: Sequence[Any]) -> list[Any]:
-    """Cotangents of all inputs; those that nothing reaches are zeros."""
+def pull_back(lin: Linearized, cotangents: Sequence[Any], primals: Sequence[Any],
+              of_refs: Sequence[Any] = ()) -> list[Any]:
+    """Cotangents of all inputs; those that nothing reaches are zeros.
+
+    ``of_refs`` are the cotangents of the last values of references among the inputs; for them the results are those of
+    the first values.
+    """
     jaxpr = lin.jaxpr
     args = [UndefinedPrimal(v.aval) for v in jaxpr.invars]
-    live = [c for c, nz in zip(cotangents, lin.out_nonzero, strict=True) if nz]
+    live = [*(c for c, nz in zip(cotangents, lin.out_nonzero, strict=True) if nz), *of_refs]
     found = iter(backward_pass(jaxpr, lin.consts, args, live) if jaxpr.invars else ())
     out = []
     for aval, active in zip(lin.in_avals, lin.in_nonzero, strict=True):
         ct = next(found) if active else Zero(aval)
-        out.append(instantiate_zeros(ct))
+        out.append(ct if is_ref_type(aval) and type(ct) is Zero else weak_as(instantiate_zeros(ct), aval))
     return out
 
 
@@ -63,5 +69,7 @@ def first_outputs(lin: Linearized, n: int) -> Linearized:
     if len(lin.out_avals) == n:
         return lin
     keep = sum(lin.out_nonzero[:n])
-    jaxpr = lin.jaxpr.replace(outvars=lin.jaxpr.outvars[:keep], effects=lin.jaxpr.effects)
-    return Linearized(jaxpr, lin.consts, lin.in_avals, lin.in_nonzero, lin.out_avals[:n], lin.out_nonzero[:n])
+    outvars = lin.jaxpr.outvars
+    outvars = [*outvars[:keep], *outvars[len(outvars) - len(lin.refs):]]
+    jaxpr = lin.jaxpr.replace(outvars=outvars, effects=lin.jaxpr.effects)
+    return Linearized(jaxpr, lin.consts, lin.in_avals, lin.in_nonzero, lin.out_avals[:n], lin.out_nonzero[:n], lin.refs)

@@ -10,6 +10,7 @@ from jax._api.traced_calls import hoist_tracers
 from jax._dispatch.program import run_program
 from jax._ground.structural import instantiate_zeros, sum_axes
 from jax._language import rules
+from jax._language.discharge import call_discharged
 from jax._language.avals import typeof
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
@@ -223,6 +224,15 @@ for _prim in (custom_jvp_call_p, custom_vjp_call_p):
     rules.partial_eval_rules[_prim] = _call_partial
 
 
+def _call_discharge(args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Where references are discharged, derivatives have been taken: the function alone is left."""
+    return call_discharged(params["call_jaxpr"], args, lambda jaxpr, values: eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *values))
+
+
+for _prim in (custom_jvp_call_p, custom_vjp_call_p):
+    rules.discharge_rules[_prim] = _call_discharge
+
+
 # --- the tangent of a custom_vjp function ---------------------------------------------------------------------------
 
 # operands: residuals, then one tangent per argument. It can only be transposed.
@@ -295,6 +305,13 @@ def _transposed_batch(bwd: Any, axis: AxisData, res_dims: Any, num_outs: int, in
     return batched
 
 
+def _tangent_discharge(args: Sequence[Any], params: dict[str, Any]) -> Any:
+    raise NotImplementedError(
+        f"{params['name']} has a custom_vjp rule and is given a reference that is being differentiated, or one that is made "
+        "inside of a function under jax.checkpoint. Pass it a reference from outside of the differentiated function.")
+
+
+rules.discharge_rules[custom_vjp_tangent_p] = _tangent_discharge
 custom_vjp_tangent_p.def_abstract_eval(_tangent_abstract)
 custom_vjp_tangent_p.def_impl(_tangent_impl)
 register_lowering(custom_vjp_tangent_p, _tangent_lower)

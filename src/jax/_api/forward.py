@@ -15,8 +15,9 @@ from jax._api.common import (
     check_leaf_types,
 )
 from jax._base.source import api_boundary
-from jax._ground.structural import convert, instantiate_zeros
+from jax._ground.structural import convert, instantiate_zeros, weak_as
 from jax._language.avals import typeof
+from jax._language.refs import is_ref_type
 from jax._language.zeros import Zero
 from jax._transforms.jvp import jvp_flat
 from jax.tree_util import tree_flatten, tree_unflatten
@@ -52,8 +53,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     flat = (FlatFunAux if has_aux else FlatFun)(fun, tree)
     outs, out_tangents = jvp_flat(flat, leaves, t_leaves)
     n = flat.out_tree.num_leaves
-    check_leaf_types(outs[:n], flat.out_tree, "output ", "jvp")
-    out_tangents = [instantiate_zeros(t) for t in out_tangents[:n]]
+    out_avals = check_leaf_types(outs[:n], flat.out_tree, "output ", "jvp")
+    out_tangents = [weak_as(instantiate_zeros(t), a) for t, a in zip(out_tangents[:n], out_avals, strict=True)]
     result = tree_unflatten(flat.out_tree, outs[:n]), tree_unflatten(flat.out_tree, out_tangents)
     if has_aux:
         return (*result, tree_unflatten(flat.aux_tree, outs[n:]))  # type: ignore[attr-defined]
@@ -65,6 +66,9 @@ def _check_tangent(p: Any, t: Any) -> Any:
     if type(t) is Zero:
         return t
     got = typeof(t)
+    if is_ref_type(want) != is_ref_type(got):
+        raise TypeError(f"jvp: the tangent of a reference is a reference to an array of tangents, and that of an array an "
+                        f"array; a primal of type {typeof(p).str_short()} was given {got.str_short()}")
     if want.dtype == dtypes.float0 or got.dtype == dtypes.float0:
         if want.dtype != got.dtype:
             raise TypeError(f"jvp: the tangent of a primal of type {typeof(p).str_short()} must have dtype "

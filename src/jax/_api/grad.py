@@ -10,6 +10,7 @@ import numpy as np
 
 from jax import dtypes
 from jax._api.common import (
+    Described,
     FlatFun,
     FlatFunAux,
     check_callable,
@@ -22,9 +23,10 @@ from jax._api.cotangents import differentiable, pull_back
 from jax._base.source import api_boundary
 from jax._ground.structural import scalar
 from jax._language.avals import typeof
+from jax._language.refs import is_ref_type
 from jax._language.zeros import Zero
 from jax._transforms.linearize import linearize_flat
-from jax.tree_util import tree_flatten, tree_structure, tree_unflatten
+from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
 
 
 def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
@@ -76,7 +78,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
         nums = normalize_argnums(argnums, len(args), f"grad of {getattr(fun, '__name__', 'function')}")
         partial, dyn = fix_arguments(fun, nums, args, kwargs)
         leaves, tree = tree_flatten((tuple(dyn), {}))
-        _check_grad_inputs(leaves, tree, holomorphic, allow_int)
+        _check_grad_inputs(leaves, tree, holomorphic, allow_int, fun, nums)
         flat = (FlatFunAux if has_aux else FlatFun)(partial, tree)
         info = debug_info(fun, tree, "grad")
         outs, lin = linearize_flat(flat, leaves, info, [differentiable(x) for x in leaves])
@@ -93,9 +95,14 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
     return value_and_grad_fun
 
 
-def _check_grad_inputs(leaves: Sequence[Any], tree: Any, holomorphic: bool, allow_int: bool) -> None:
-    for x, aval in zip(leaves, check_leaf_types(leaves, tree, "argument ", "grad"), strict=True):
+def _check_grad_inputs(leaves: Sequence[Any], tree: Any, holomorphic: bool, allow_int: bool, fun: Any,
+                       nums: Sequence[int]) -> None:
+    for i, (x, aval) in enumerate(zip(leaves, check_leaf_types(leaves, tree, "argument ", "grad"), strict=True)):
         dtype = aval.dtype
+        if is_ref_type(aval):
+            raise TypeError(f"grad cannot differentiate with respect to a reference ({aval.str_short()}): its gradient has to "
+                            "be accumulated in a reference too. Use jax.vjp and bind one with f_vjp.with_refs(grad_ref), or "
+                            "leave the reference out of argnums, and it is read as a constant.")
         if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
             raise TypeError(f"grad with holomorphic=True needs complex arguments, got {aval.str_short()}; convert "
                             "them with .astype(complex), or leave holomorphic out")
@@ -107,8 +114,16 @@ def _check_grad_inputs(leaves: Sequence[Any], tree: Any, holomorphic: bool, allo
                 continue
         elif not allow_int:
             raise TypeError(f"grad needs floating-point (or complex) arguments, got {aval.str_short()}"
-                            f"{_value_hint(x)}. Pass 1.0 instead of 1, convert with .astype(float), choose other "
-                            "argnums, or pass allow_int=True for zero gradients of dtype float0.")
+                            f"{_value_hint(x)} for {_argument_name(fun, nums, tree, i)}. Pass 1.0 instead "
+                            "of 1, convert with .astype(float), choose other argnums, or pass allow_int=True for zero gradients of dtype float0.")
+
+
+def _argument_name(fun: Any, nums: Sequence[int], tree: Any, i: int) -> str:
+    """What ``fun`` calls leaf ``i`` of the arguments at ``nums``, like ``params['w']``."""
+    path = tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0][i][0]
+    names = Described(fun).parameters()
+    position = nums[path[1].idx]
+    return (names[position] if position < len(names) else f"args[{position}]") + keystr(path[2:])
 
 
 def _value_hint(x: Any) -> str:

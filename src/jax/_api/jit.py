@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from jax import stages
-from jax._api.common import check_callable, check_leaf_types
+from jax._api.common import Described, check_callable, check_leaf_types
 from jax._api.jit_primitive import bind_jit, call_params
-from jax._api.statics import Options, complete_names, inline_mode, signature_of, split_static
+from jax._api.statics import Options, Placed, complete_names, donation, inline_mode, signature_of, split_static
 from jax._api.traced_calls import Call, prepare, trace_cached
-from jax._base import _jaxlib, config
+from jax._base import config
 from jax._base import source as source_info
 from jax._base.source import api_boundary
 from jax._dispatch import checks, spread
 from jax._dispatch.program import executable_for
 from jax._language.trace import Tracer, is_bottom
-from jax._runtime import fastpath
+from jax._runtime import backend as backends
+from jax._runtime import donations, fastpath
+from jax.errors import JaxRuntimeError
 from jax.tree_util import tree_flatten, tree_unflatten
 
 UNSPECIFIED: Any = None
@@ -74,28 +79,38 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = UNSPECI
         raise ValueError(f"jit: static arguments cannot be donated: {sorted(map(str, both))}")
     place = _placement(device, backend, in_shardings, out_shardings)
     options = Options(nums, names, d_nums, d_names, bool(keep_unused), inline_mode(inline), place,
-                      tuple(sorted((compiler_options or {}).items())))
+                      _checked_options(compiler_options))
     return _wrap(fun, options)
 
 
+def _checked_options(given: Any) -> tuple[tuple[str, Any], ...]:
+    """``compiler_options`` as a key; whether XLA knows them is found out when it compiles."""
+    if given is None:
+        return ()
+    if not isinstance(given, Mapping):
+        raise TypeError(f"jit: compiler_options is a dict from names to values, got {given!r} of type "
+                        f"{type(given).__name__}")
+    for name, value in given.items():
+        if not isinstance(name, str):
+            raise TypeError(f"jit: compiler_options has the key {name!r}; options are named by strings")
+        if not isinstance(value, (str, bool, int, float, np.generic)):
+            raise TypeError(f"jit: the compiler option {name} has the value {value!r} of type {type(value).__name__}; "
+                            "options are strings, booleans, integers or floats")
+    return tuple(sorted(given.items()))
+
+
 def _placement(device: Any, backend: Any, in_shardings: Any, out_shardings: Any) -> Any:
-    from jax._runtime import backend as backends  # a device is looked up only where one was asked for
-    if backend is not None:
-        return backends.devices(backend)[0]
-    if device is not None:
-        return device
+    if device is not None or backend is not None:
+        if in_shardings is not None or out_shardings is not None:
+            raise ValueError("jit takes either a device or backend, or in_shardings and out_shardings; with these, a "
+                             "SingleDeviceSharding names one device")
+        warnings.warn("jit: the arguments device and backend are deprecated; place the arguments of the function with "
+                      "jax.device_put(x, device)", DeprecationWarning, stacklevel=3)
+        return device if device is not None else backends.local_devices(backend=backend)[0]
     if in_shardings is None and out_shardings is None:
         return None
     from jax._api.placed_calls import sharding_options  # few functions are given shardings
-    options = sharding_options(in_shardings, out_shardings)
-    if options is not None:
-        return options
-    found = set()
-    for s in tree_flatten((in_shardings, out_shardings))[0]:
-        found.update([s] if isinstance(s, _jaxlib.Device) else s.device_set)
-    if len(found) > 1:
-        raise ValueError(f"jit: in_shardings and out_shardings name several devices: {found}")
-    return found.pop() if found else None
+    return sharding_options(in_shardings, out_shardings)
 
 
 # --- the wrapped function -------------------------------------------------------------------------------------------
@@ -109,13 +124,13 @@ def _wrap(fun: Callable[..., Any], options: Options) -> Any:
     compiled = fastpath.make_callable(name, fun, cache_miss, static_argnums=options.static_argnums,
                                       static_argnames=options.static_argnames, cache_key=options)
     wrapped = compiled
-    if options.static_argnums or options.static_argnames:
-        wrapped = _explaining_statics(compiled, fun, options)
+    if options.static_argnums or options.static_argnames or options.donate_argnums or options.donate_argnames:
+        wrapped = _explaining(compiled, fun, options)
     _copy_metadata(wrapped, fun)
     wrapped.lower = api_boundary(lambda *args, **kwargs: _trace(fun, options, args, kwargs).lower())
     wrapped.trace = api_boundary(lambda *args, **kwargs: _trace(fun, options, args, kwargs))
     wrapped.eval_shape = api_boundary(lambda *args, **kwargs: _trace(fun, options, args, kwargs).out_info)
-    wrapped.clear_cache = lambda: _clear(compiled, fun)
+    wrapped.clear_cache = lambda: _clear(compiled, fun, options.device)
     if wrapped is not compiled:
         # Not the bound method, which the garbage collector cannot see through.
         wrapped._cache_size = lambda: compiled._cache_size()
@@ -123,16 +138,30 @@ def _wrap(fun: Callable[..., Any], options: Options) -> Any:
     return wrapped
 
 
-def _explaining_statics(compiled: Any, fun: Any, options: Options) -> Callable[..., Any]:
-    """``compiled`` with our message for unhashable static arguments, which jaxlib would refuse without a name."""
+def _explaining(compiled: Any, fun: Any, options: Options) -> Callable[..., Any]:
+    """``compiled`` with our messages for what jaxlib refuses without a name: unhashable static arguments, and arguments
+    whose memory has been given away."""
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return compiled(*args, **kwargs)
-        except ValueError as err:
-            if "Non-hashable static arguments" not in str(err):
-                raise
-            _explain_unhashable(options, args, kwargs, fun, err)
+        except (ValueError, JaxRuntimeError) as err:
+            if "Non-hashable static arguments" in str(err):
+                _explain_unhashable(options, args, kwargs, fun, err)
+            if "donate" in str(err):
+                _explain_donated(options, args, kwargs, fun, err)
+            raise
     return call
+
+
+def _explain_donated(options: Options, args: Any, kwargs: Any, fun: Any, err: Exception) -> None:
+    static, dyn_args, dyn_kwargs = split_static(options, args, kwargs, fun)
+    leaves, tree = tree_flatten((dyn_args, dyn_kwargs))
+    donated = {i for i, taken in enumerate(donation(options, tree, static)) if taken}
+    names = Described(fun).arg_names(tree, {i for i, _ in static.args})
+    better = donations.explained(err, leaves, donated, names.__getitem__, getattr(fun, "__name__", "the function"))
+    if better is not err:
+        source_info.filter_traceback(better)
+        raise better from None
 
 
 def _explain_unhashable(options: Options, args: Any, kwargs: Any, fun: Any, err: ValueError) -> None:
@@ -153,9 +182,11 @@ def _copy_metadata(wrapped: Any, fun: Any) -> None:
     wrapped.__wrapped__ = fun
 
 
-def _clear(wrapped: Any, fun: Any) -> None:
+def _clear(wrapped: Any, fun: Any, place: Any) -> None:
     wrapped._clear_cache()
     trace_cached.evict_weakref(fun)
+    if isinstance(place, Placed):
+        place.forget(fun)
 
 
 def _call(fun: Any, options: Options, args: Any, kwargs: Any) -> Any:

@@ -11,6 +11,7 @@ from jax._dispatch.program import run_program
 from jax._dispatch.spread import Placement, place_finders
 from jax._ground.structural import instantiate_zeros
 from jax._language import rules
+from jax._language.discharge import call_discharged
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from jax._language.primitive import Primitive
@@ -27,6 +28,7 @@ from jax._transforms.dce import dce_call
 from jax._transforms.jvp import jvp_jaxpr
 from jax._transforms.linearize import SplitTrace, split_rules
 from jax._transforms.linearize_jaxpr import linearize_jaxpr
+from jax._transforms.references import has_tangent_references, linearize_discharged
 from jax._transforms.transpose import backward_pass
 
 jit_p = Primitive("jit", multiple_results=True)
@@ -93,6 +95,8 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, name: str, **params
 
 
 def _linearize(trace: Any, primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, name: str, **params: Any) -> Any:
+    if has_tangent_references(tangents):
+        return linearize_discharged(trace, jit_p, primals, tangents, dict(params, jaxpr=jaxpr, name=name))
     split = linearize_jaxpr(jaxpr, [type(t) is not Zero for t in tangents])
     outs_and_res = run_in(trace.parent, bind_jit, *primals, **call_params(split.primal, name, params))
     n = len(split.out_nonzero)
@@ -182,6 +186,12 @@ def _partial(policy: Any, unknown: Sequence[bool], eqn: JaxprEqn) -> Any:
                               call_params(parts.unknown, name, params))
 
 
+def _discharge(args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    return call_discharged(params["jaxpr"], args, lambda jaxpr, values: bind_jit(
+        *values, **call_params(jaxpr, params["name"], params)))
+
+
+rules.discharge_rules[jit_p] = _discharge
 rules.primitive_jvps[jit_p] = _jvp
 rules.primitive_linearizations[jit_p] = _linearize
 split_rules[jit_p] = _split

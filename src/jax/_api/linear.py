@@ -18,8 +18,9 @@ from jax._api.common import (
 )
 from jax._api.cotangents import LinStatic, active_leaves, first_outputs
 from jax._base.source import api_boundary
-from jax._ground.structural import convert, instantiate_zeros
+from jax._ground.structural import convert, instantiate_zeros, weak_as
 from jax._language.avals import ShapedArray, typeof
+from jax._language.refs import is_ref_type
 from jax._language.staging import trace_to_jaxpr
 from jax._language.zeros import UndefinedPrimal
 from jax._transforms.linearize import Linearized, linearize_flat
@@ -45,7 +46,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_
     outs, lin = linearize_flat(flat, leaves, debug_info(fun, tree, "linearize"), active)
     n = flat.out_tree.num_leaves
     lin = first_outputs(lin, n)
-    static = LinStatic(Linearized(lin.jaxpr, [], lin.in_avals, lin.in_nonzero, lin.out_avals, lin.out_nonzero), tree,
+    static = LinStatic(Linearized(lin.jaxpr, [], lin.in_avals, lin.in_nonzero, lin.out_avals, lin.out_nonzero, lin.refs), tree,
                         flat.out_tree)
     f_jvp = Partial(functools.partial(_apply_linear, static), lin.consts)
     result = tree_unflatten(flat.out_tree, outs[:n])
@@ -61,13 +62,14 @@ def _apply_linear(static: LinStatic, consts: Any, *tangents: Any) -> Any:
         raise TypeError(f"linearize: the tangents must have the structure of the primals, {static.in_tree}, got {tree}")
     for t, a in zip(leaves, lin.in_avals, strict=True):
         got = typeof(t)
-        if got.shape != a.shape or (got.dtype != a.dtype and not got.weak_type):
+        if is_ref_type(got) != is_ref_type(a) or got.shape != a.shape or (got.dtype != a.dtype and not got.weak_type):
             raise TypeError(f"linearize: a tangent of type {got.str_short()} was given where the primal's type asks for "
                             f"{a.str_short()}")
     leaves = [t if typeof(t).dtype == a.dtype else convert(t, a.dtype)
               for t, a in zip(leaves, lin.in_avals, strict=True)]
-    full = Linearized(lin.jaxpr, consts, lin.in_avals, lin.in_nonzero, lin.out_avals, lin.out_nonzero)
-    return tree_unflatten(static.out_tree, [instantiate_zeros(t) for t in full.apply(*leaves)])
+    full = Linearized(lin.jaxpr, consts, lin.in_avals, lin.in_nonzero, lin.out_avals, lin.out_nonzero, lin.refs)
+    return tree_unflatten(static.out_tree, [weak_as(instantiate_zeros(t), a)
+                                            for t, a in zip(full.apply(*leaves), lin.out_avals, strict=True)])
 
 
 @api_boundary

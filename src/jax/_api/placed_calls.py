@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
+from jax._api import cache_misses
 from jax._api.common import Described, FlatFun, flatten_axes
 from jax._api.sharding_constraints import check_shape, constrain, resolve
 from jax._api.statics import Placed, Static, StaticFun
-from jax._api.traced_calls import hoist_tracers
-from jax._base._jaxlib import Device
+from jax._api.traced_calls import hoist_tracers, trace_cached
+from jax._base import config
+from jax._base._jaxlib import ArrayImpl, Device
 from jax._base.caching import trace_context, weak_cache
+from jax._dispatch import slow
+from jax._dispatch.program import log_step
 from jax._dispatch.spread import Placement, as_placement
 from jax._language.axes import axis_env
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo
@@ -44,17 +49,55 @@ class ShardingOptions(Placed):
         traced: Any = _trace_placed(fun, in_tree, avals, static, axis_env.get(), self)
         return traced
 
+    def forget(self, fun: Any) -> None:
+        _trace_placed.evict_weakref(fun)
+
+
+class OneDevice(ShardingOptions):
+    """Trees of shardings that all name one device: the call runs there, and its arguments are there or nowhere yet."""
+
+    __slots__ = ("device",)
+
+    def __init__(self, device: Any, *trees: Any) -> None:
+        super().__init__(*trees)
+        self.device = device
+
+    def trace(self, fun: Any, in_tree: Any, avals: Any, static: Any) -> tuple[Any, list[Any], Any, Any]:
+        names = Described(fun).arg_names(in_tree, {i for i, _ in static.args})
+        argument_shardings(self, in_tree, avals, names)
+        traced: Any = trace_cached(fun, in_tree, avals, static, axis_env.get(), False)
+        jaxpr, consts, out_tree = traced
+        flatten_axes("jit: out_shardings", out_tree, _resolved(self.outs, self.out_tree), leaf="a sharding")
+        return jaxpr, consts, out_tree, self.device
+
+    def admit(self, fun: Any, in_tree: Any, operands: list[Any]) -> None:
+        for i, x in enumerate(operands):
+            if isinstance(x, ArrayImpl) and x._committed and x.devices() != {self.device}:
+                name = Described(fun).arg_names(in_tree)[i]
+                raise ValueError(f"jit of {getattr(fun, '__name__', fun)}: its shardings say that it runs on {self.device}, "
+                                 f"and the argument {name} ({x.aval.str_short()}) is committed to {x.sharding}. Move it "
+                                 "with jax.device_put(x, device), or leave the shardings out to run where arguments are.")
+
 
 def _is_none(x: Any) -> bool:
     return x is None
 
 
 def sharding_options(in_shardings: Any, out_shardings: Any) -> ShardingOptions | None:
-    """What is to be done about these trees of shardings at each call; None if they name no mesh."""
+    """What is to be done about these trees of shardings at each call; None if they name no place.
+
+    Raises:
+      TypeError: what is no sharding.
+      ValueError: shardings that name several single devices.
+    """
     ins, in_tree = tree_flatten(in_shardings, is_leaf=_is_none)
     outs, out_tree = tree_flatten(out_shardings, is_leaf=_is_none)
     if all(s is None or isinstance(s, (Device, SingleDeviceSharding)) for s in (*ins, *outs)):
-        return None
+        single = {s if isinstance(s, Device) else s._device for s in (*ins, *outs) if s is not None}
+        if len(single) > 1:
+            raise ValueError(f"jit: in_shardings and out_shardings name several devices: {sorted(map(str, single))}. One "
+                             "program runs on one device, or on a mesh of them (NamedSharding).")
+        return OneDevice(single.pop(), ins, in_tree, outs, out_tree) if single else None
     for s in (*ins, *outs):
         if not isinstance(s, (PartitionSpec, Device)):
             resolve(s, "jit")  # what is no sharding is refused at once
@@ -78,14 +121,18 @@ class PlacedFun(FlatFun):
 
     def __call__(self, *leaves: Any) -> list[Any]:
         outs = super().__call__(*constrain(leaves, self.in_shardings))
-        wanted = flatten_axes("jit: out_shardings", self.out_tree, _resolved(self.options.outs, self.options.out_tree))
+        wanted = flatten_axes("jit: out_shardings", self.out_tree, _resolved(self.options.outs, self.options.out_tree),
+                              leaf="a sharding")
         self.out_shardings = tuple(wanted)
         return constrain(outs, self.out_shardings)
 
 
-@weak_cache(context=trace_context)
+@weak_cache(context=trace_context, explain=cache_misses.explain)
 def _trace_placed(fun: Any, in_tree: Any, avals: tuple[Any, ...], static: Static, env: Any, options: ShardingOptions,
                   ) -> tuple[ClosedJaxpr, list[Any], Any, Placement]:
+    if config.no_tracing.value:
+        cache_misses.refuse(_trace_placed, fun, in_tree, avals, static, env, options)
+    begin = time.perf_counter()
     described, taken = Described(fun), {i for i, _ in static.args}
     names = described.arg_names(in_tree, taken)
     ins = argument_shardings(options, in_tree, avals, names)
@@ -94,7 +141,11 @@ def _trace_placed(fun: Any, in_tree: Any, avals: tuple[Any, ...], static: Static
     info = DebugInfo("jit", described.source, lambda: described.arg_names(in_tree, taken))
     jaxpr, consts, tracers = hoist_tracers(*trace_to_jaxpr(flat, avals, info))
     place = placement_of(ins, flat.out_shardings, len(tracers))
-    return ClosedJaxpr(jaxpr, consts), tracers, flat.out_tree, place
+    closed = ClosedJaxpr(jaxpr, consts)
+    seconds = time.perf_counter() - begin
+    log_step("traced %s in %.4f s", cache_misses.CallText(fun, in_tree, avals, static), seconds)
+    slow.traced(closed, seconds)
+    return closed, tracers, flat.out_tree, place
 
 
 def argument_shardings(options: ShardingOptions, in_tree: Any, avals: Sequence[Any], names: Sequence[str],
@@ -111,7 +162,7 @@ def argument_shardings(options: ShardingOptions, in_tree: Any, avals: Sequence[A
                          "by position, or put arrays where they belong with jax.device_put instead of in_shardings")
     if isinstance(given, list):
         given = tuple(given)
-    found = flatten_axes("jit: in_shardings", args_tree, given, tupled_args=True)
+    found = flatten_axes("jit: in_shardings", args_tree, given, tupled_args=True, leaf="a sharding")
     for s, aval, name in zip(found, avals, names, strict=False):
         if s is not None:
             check_shape(s, aval, f"jit: in_shardings for the argument {name}")

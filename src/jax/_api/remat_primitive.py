@@ -9,6 +9,7 @@ from jax._api.checkpoint_policies import nothing_saveable
 from jax._api.jit_primitive import transposed_jaxpr
 from jax._base.caching import weak_cache
 from jax._language import rules
+from jax._language.discharge import call_discharged
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, JaxprEqn
 from jax._language.primitive import Primitive
@@ -23,6 +24,7 @@ from jax._transforms.batch_jaxpr import batch_jaxpr_axes
 from jax._transforms.dce import dce_call
 from jax._transforms.jvp import jvp_jaxpr
 from jax._transforms.linearize import SplitTrace, split_rules
+from jax._transforms.references import has_tangent_references, linearize_discharged
 
 remat_p = Primitive("checkpoint", multiple_results=True)
 remat_p.abstract_cache = None
@@ -58,6 +60,8 @@ def _split_jvp(jaxpr: ClosedJaxpr, nonzeros: tuple[bool, ...], policy: Any) -> t
 
 
 def _linearize(trace: Any, primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, policy: Any, **params: Any) -> Any:
+    if has_tangent_references(tangents):
+        return linearize_discharged(trace, remat_p, primals, tangents, dict(params, jaxpr=jaxpr, policy=policy))
     nonzeros = tuple(type(t) is not Zero for t in tangents)
     parts, out_nonzero = _split_jvp(jaxpr, nonzeros, policy)
     known = run_in(trace.parent, eval_jaxpr, parts.known.jaxpr, parts.known.consts, *primals)
@@ -115,6 +119,8 @@ remat_p.def_effectful_abstract_eval(lambda *avals, jaxpr, **params: (jaxpr.out_a
 remat_p.def_impl(_impl)
 register_lowering(remat_p, _lower, cacheable=False)
 inner_bodies[remat_p] = (("jaxpr",), False)
+rules.discharge_rules[remat_p] = lambda args, params: call_discharged(
+    params["jaxpr"], args, lambda jaxpr, values: remat_p.bind(*values, **dict(params, jaxpr=jaxpr)))
 rules.primitive_jvps[remat_p] = _jvp
 rules.primitive_linearizations[remat_p] = _linearize
 split_rules[remat_p] = _split

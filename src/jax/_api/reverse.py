@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from jax import dtypes
+from jax import ad, dtypes
 from jax._api.common import (
     FlatFun,
     FlatFunAux,
@@ -19,11 +20,14 @@ from jax._api.common import (
 )
 from jax._api.cotangents import LinStatic, active_leaves, first_outputs, pull_back
 from jax._base.source import api_boundary
-from jax._ground.structural import convert
+from jax._ground.references import addupdate_p, get_p, swap_p
+from jax._ground.structural import convert, instantiate_zeros
 from jax._language.avals import typeof
+from jax._language.refs import Ref, is_ref_type
+from jax._language.staging import leaf_paths
 from jax._language.zeros import Zero
 from jax._transforms.linearize import Linearized, linearize_flat
-from jax.tree_util import register_pytree_node, tree_flatten, tree_unflatten
+from jax.tree_util import Partial, keystr, register_pytree_node, tree_flatten, tree_unflatten
 
 
 class VJP:
@@ -43,12 +47,86 @@ class VJP:
             raise TypeError(f"vjp: the cotangent must have the structure of the function's output, {self.out_tree}, "
                             f"got {tree}")
         leaves = [_check_cotangent(c, a) for c, a in zip(leaves, self.lin.out_avals, strict=True)]
+        if self.lin.refs:
+            raise ValueError(
+                "vjp: an argument of the differentiated function is a reference, and its gradient has to be accumulated in one. "
+                "Bind it before: f_vjp.with_refs(grad_ref, ...)(cotangent), with one entry per argument; jax.ad.DontWant() "
+                "stands for a gradient that is not wanted.")
         args, _ = tree_unflatten(self.in_tree, pull_back(self.lin, leaves, ()))
         return args
+
+    @api_boundary
+    def with_refs(self, *entries: Any) -> Any:
+        """The pullback with gradients added to references.
+
+        Args:
+          *entries: one per argument of the differentiated function, trees of its structure. A :class:`jax.Ref` has the
+            gradient of this argument added to it; ``jax.ad.GradValue()`` has it returned, as without ``with_refs``;
+            ``jax.ad.DontWant()`` leaves it out. The reference for an argument that is a reference itself holds the
+            cotangent of its last value before, and that of its first value after the call.
+
+        Returns:
+          A function of the cotangent, which returns ``jax.ad.GradRef()`` and ``jax.ad.DidntWant()`` in place of gradients
+          that it does not return.
+
+        Raises:
+          ValueError: entries of another structure, references of other types than the gradients.
+        """
+        leaves, tree = tree_flatten((entries, {}))
+        if tree != self.in_tree:
+            raise ValueError(f"with_refs takes one entry per array argument, in the structure of the arguments, {self.in_tree}; "
+                             f"got {tree}. Entries are references, jax.ad.GradValue() or jax.ad.DontWant().")
+        kinds = []
+        for i, (x, aval, active) in enumerate(zip(leaves, self.lin.in_avals, self.lin.in_nonzero, strict=True)):
+            kinds.append(_entry_kind(x, aval, active, keystr(leaf_paths(self.in_tree)[i])))
+        refs = [x for x, kind in zip(leaves, kinds, strict=True) if kind == "ref"]
+        return Partial(functools.partial(_pull_into, tuple(kinds)), self, refs)
 
     @property
     def args_res(self) -> Any:
         return self.lin.consts
+
+
+def _entry_kind(x: Any, aval: Any, active: bool, where: str) -> str:
+    if isinstance(x, Ref):
+        want = aval.inner_aval if is_ref_type(aval) else aval
+        if not active:
+            raise ValueError(f"with_refs: the argument at {where} is not differentiated, so that there is no gradient to "
+                             "accumulate; give jax.ad.DontWant() for it")
+        if x.aval.shape != want.shape or x.aval.dtype != want.dtype:
+            raise ValueError(f"with_refs: the gradient of the argument at {where} is of type {want.str_short()}, and cannot be "
+                             f"accumulated in a reference of type {x.aval.str_short()}")
+        return "ref"
+    if isinstance(x, ad.DontWant):
+        return "none"
+    if is_ref_type(aval):
+        raise ValueError(f"with_refs: the argument at {where} is a reference, whose gradient is accumulated in a reference or "
+                         f"not wanted (jax.ad.DontWant()); got {x!r}")
+    return "value"
+
+
+def _pull_into(kinds: tuple[str, ...], pullback: VJP, refs: Sequence[Any], cotangent: Any) -> Any:
+    lin = pullback.lin
+    leaves, tree = tree_flatten(cotangent)
+    if tree != pullback.out_tree:
+        raise TypeError(f"vjp: the cotangent must have the structure of the function's output, {pullback.out_tree}, got {tree}")
+    leaves = [_check_cotangent(c, a) for c, a in zip(leaves, lin.out_avals, strict=True)]
+    given = iter(refs)
+    into = [next(given) if kind == "ref" else None for kind in kinds]
+    last = [Zero(a.inner_aval) if ref is None else get_p.bind(ref, views=())
+            for ref, a in zip(into, lin.in_avals, strict=True) if is_ref_type(a)]
+    found = pull_back(lin, leaves, (), last)
+    out: list[Any] = []
+    for ref, kind, ct, aval in zip(into, kinds, found, lin.in_avals, strict=True):
+        if kind != "ref":
+            out.append(ct if kind == "value" else ad.DidntWant())
+            continue
+        if is_ref_type(aval):
+            swap_p.bind(ref, instantiate_zeros(Zero(aval.inner_aval) if type(ct) is Zero else ct), views=())
+        else:
+            addupdate_p.bind(ref, ct, views=())
+        out.append(ad.GradRef())
+    return tree_unflatten(pullback.in_tree, out)[0]
 
 
 def _check_cotangent(ct: Any, want: Any) -> Any:
@@ -73,13 +151,13 @@ def _check_cotangent(ct: Any, want: Any) -> Any:
 
 def _vjp_flatten(f: VJP) -> tuple[Any, Any]:
     lin = f.lin
-    bare = Linearized(lin.jaxpr, [], lin.in_avals, lin.in_nonzero, lin.out_avals, lin.out_nonzero)
+    bare = Linearized(lin.jaxpr, [], lin.in_avals, lin.in_nonzero, lin.out_avals, lin.out_nonzero, lin.refs)
     return tuple(lin.consts), LinStatic(bare, f.in_tree, f.out_tree)
 
 
 def _vjp_unflatten(static: LinStatic, consts: Any) -> VJP:
     lin = static.lin
-    full = Linearized(lin.jaxpr, list(consts), lin.in_avals, lin.in_nonzero, lin.out_avals, lin.out_nonzero)
+    full = Linearized(lin.jaxpr, list(consts), lin.in_avals, lin.in_nonzero, lin.out_avals, lin.out_nonzero, lin.refs)
     return VJP(full, static.in_tree, static.out_tree)
 
 

@@ -52,6 +52,12 @@ class Placed:
     def trace(self, fun: Any, in_tree: Any, avals: Any, static: Any) -> tuple[Any, list[Any], Any, Any]:
         raise NotImplementedError
 
+    def forget(self, fun: Any) -> None:
+        """Drops the traces of ``fun``."""
+
+    def admit(self, fun: Any, in_tree: Any, operands: list[Any]) -> None:
+        """Raises ValueError for arguments that live where the call does not run."""
+
 
 class Options(NamedTuple):
     """What a call of ``jit`` was told, normalised once."""

@@ -9,11 +9,14 @@ from jax._api import cache_misses
 from jax._api.common import Described, FlatFun, arg_names
 from jax._api.statics import Options, Placed, Static, StaticFun, brief, donation, split_static
 from jax._base import config
+from jax._base import source as source_info
 from jax._base.caching import trace_context, weak_cache
+from jax._dispatch import slow
 from jax._dispatch.program import log_step
 from jax._language.avals import ShapedArray, typeof
 from jax._language.axes import axis_env
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo
+from jax._language.refs import Ref, check_aliasing, use
 from jax._language.staging import trace_to_jaxpr
 from jax._language.trace import Tracer
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
@@ -50,12 +53,16 @@ def prepare(fun: Any, options: Options, args: Any, kwargs: Any, *, abstract: boo
     place = options.device
     traced: Any
     if isinstance(place, Placed):
+        place.admit(fun, in_tree, operands)
         jaxpr, consts, out_tree, place = place.trace(fun, in_tree, avals, static)
     else:
         traced = trace_cached(fun, in_tree, avals, static, axis_env.get(), options.inline)
         jaxpr, consts, out_tree = traced
     name = getattr(fun, "__name__", "<unnamed function>")
     donated = donation(options, in_tree, static)
+    if use.begun:
+        check_aliasing([*consts, *operands], len(consts), "jit", lambda: source_info.describe_function(fun),
+                       lambda i: arg_names(fun, in_tree)[i])
     if consts:
         donated = (*(False,) * len(consts), *donated)
         return Call(jaxpr, [*consts, *operands], leaves, in_tree, out_tree, donated, name, place)
@@ -100,16 +107,18 @@ def trace_cached(fun: Any, in_tree: Any, avals: tuple[Any, ...], static: Static,
         raise
     jaxpr, consts, tracers = hoist_tracers(jaxpr, consts)
     log_step("traced %s in %.4f s", cache_misses.CallText(fun, in_tree, avals, static), time.perf_counter() - begin)
-    return ClosedJaxpr(jaxpr, consts), tracers, flat.out_tree
+    closed = ClosedJaxpr(jaxpr, consts)
+    slow.traced(closed, time.perf_counter() - begin)
+    return closed, tracers, flat.out_tree
 
 
 def hoist_tracers(jaxpr: Any, consts: list[Any]) -> tuple[Any, list[Any], list[Any]]:
-    """Makes the constants that are tracers leading arguments of the jaxpr; returns these and the constants left."""
-    if not any(isinstance(c, Tracer) for c in consts):
+    """Makes the constants that are tracers or references leading arguments; returns jaxpr, constants left, and these."""
+    if not any((type(c) is Ref or isinstance(c, Tracer)) for c in consts):
         return jaxpr, consts, []
     pairs = list(zip(jaxpr.constvars, consts, strict=True))
-    moved = [(v, c) for v, c in pairs if isinstance(c, Tracer)]
-    kept = [(v, c) for v, c in pairs if not isinstance(c, Tracer)]
+    moved = [(v, c) for v, c in pairs if (type(c) is Ref or isinstance(c, Tracer))]
+    kept = [(v, c) for v, c in pairs if not (type(c) is Ref or isinstance(c, Tracer))]
     info = jaxpr.debug_info
     names = info.arg_names
     if names is not None:

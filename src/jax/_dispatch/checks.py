@@ -17,6 +17,7 @@ from jax._base._jaxlib import xla
 from jax._language.avals import typeof
 from jax._language.evaluation import bind_eqn
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from jax._language.refs import Ref
 from jax._language.trace import bottom, run_in
 from jax._runtime import transfer
 
@@ -85,9 +86,9 @@ def check_results(outs: Sequence[Any], name: str, jaxpr: ClosedJaxpr | None = No
         mask = next(m for x in outs if (m := forbidden.where(x)) is not None)
         operands = f" (operands: {_describe(args, _first(mask))})" if args else ""
         raise FloatingPointError(f"{found} in the result of {name}, at {source.summarize(source.capture())}{operands}")
-    if any(isinstance(x, xla.ArrayImpl) and x.is_deleted() for x in args):
-        raise FloatingPointError(f"{found} in the result of {name}. Its arguments were donated, so that it cannot be run "
-                                 "again to find the operation: compile it without donation.")
+    if any(isinstance(x, Ref) or isinstance(x, xla.ArrayImpl) and x.is_deleted() for x in args):
+        raise FloatingPointError(f"{found} in the result of {name}. Its arguments were donated or are references, so that "
+                                 "it cannot be run again to find the operation: compile it without donation.")
     with config.debug_nans(False), config.debug_infs(False):  # what runs now is looked at here
         try:
             search = Search(forbidden, name)

@@ -13,11 +13,12 @@ from jax import dtypes
 from jax._base import config, source
 from jax._base._jaxlib import JaxRuntimeError, trace_context_names, xla
 from jax._base.caching import trace_context, weak_cache
-from jax._dispatch import checks, spread
+from jax._dispatch import checks, references, slow, spread
 from jax._language.jaxpr import ClosedJaxpr
+from jax._language.refs import Ref
 from jax._lowering.barriers import BARRIER_PASS
 from jax._lowering.module import LoweredModule, argument_names, lower_jaxpr_to_module
-from jax._runtime import backend
+from jax._runtime import backend, memory
 from jax._runtime.compile import compile_module
 from jax._runtime.execute import Executable
 from jax.sharding import SingleDeviceSharding
@@ -51,12 +52,20 @@ def run_program(args: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str, donated_i
 
 def executable_for(args: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str, donated_invars: tuple[bool, ...] = (),
                    keep_unused: bool = False, device: Any = None,
-                   compiler_options: tuple[tuple[str, Any], ...] = (), inline: bool = False) -> tuple[Executable, bool]:
+                   compiler_options: tuple[tuple[str, Any], ...] = (), inline: bool = False) -> tuple[Any, bool]:
     """The executable for a call, and whether its results are tied to their device.
 
     Raises:
       ValueError: when arguments are committed to different devices.
     """
+    pure = references.pure_program(jaxpr)
+    if pure is not None:
+        options = {"donated_invars": references.donations(pure, jaxpr, donated_invars), "keep_unused": keep_unused,
+                   "device": references.placement_of(pure, device), "compiler_options": compiler_options}
+        executable, committed = executable_for(references.arrays_in(args), jaxpr=pure.jaxpr, name=name, **options)
+        if any([type(x) is Ref for x in args]):
+            executable = references.ProgramOnReferences(executable, pure.changed)
+        return executable, committed
     committed = device is not None
     if type(device) is spread.Placement:
         return _spread_executable(args, jaxpr, name, donated_invars, keep_unused, compiler_options, device), True
@@ -81,10 +90,10 @@ def executable_for(args: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str, donate
     if where is None:
         where = backend.default_device()
     key = ProgramKey(name, _usable_donations(donated_invars), keep_unused, where, compiler_options)
-    executable: Executable | None = compiled_program(jaxpr, key)
-    if executable is None:  # the program itself asks for several devices
+    compiled: Executable | None = compiled_program(jaxpr, key)
+    if compiled is None:  # the program itself asks for several devices
         return _spread_executable(args, jaxpr, name, donated_invars, keep_unused, compiler_options), True
-    return executable, committed
+    return compiled, committed
 
 
 def _spread_executable(args: Sequence[Any], jaxpr: ClosedJaxpr, name: str, donated_invars: tuple[bool, ...],
@@ -150,11 +159,21 @@ def lower_program(jaxpr: ClosedJaxpr, name: str, *, platforms: Sequence[str], do
                   keep_unused: bool = False, result_names: Sequence[str] | None = None,
                   place: spread.Spread | None = None) -> LoweredModule:
     """Lowers ``jaxpr``, with names of arguments and under the logging and dumping options."""
+    traced = jaxpr
     begin = time.perf_counter()
+    pure = references.pure_program(jaxpr)
+    if pure is not None:
+        donated = references.donations(pure, jaxpr, donated)
+        jaxpr = pure.jaxpr
+        if result_names is not None:
+            result_names = [*(f"ref {i}" for i in pure.changed), *result_names]
     lowered = lower_jaxpr_to_module(jaxpr, name, platforms, donated=donated or None, keep_unused=keep_unused,
                                     arg_names=argument_names(jaxpr.jaxpr.debug_info), result_names=result_names,
                                     spread=place)
-    log_step("lowered %s in %.4f s", name, time.perf_counter() - begin)
+    lowered.changed = None if pure is None else pure.changed
+    seconds = time.perf_counter() - begin
+    lowered.timing = slow.Timing(traced, seconds)
+    log_step("lowered %s in %.4f s", name, seconds)
     limit = config.captured_constants_warn_bytes.value
     if lowered.const_args and 0 <= limit < sum(x.nbytes for x in lowered.const_args):
         _warn_captured(lowered, jaxpr)
@@ -181,28 +200,35 @@ def _compile(lowered: LoweredModule, devices: Sequence[Any], compiler_options: S
 
 
 def compile_lowered(lowered: LoweredModule, device: Any = None,
-                    compiler_options: Sequence[tuple[str, Any]] = (), place: spread.Spread | None = None) -> Executable:
+                    compiler_options: Sequence[tuple[str, Any]] = (), place: spread.Spread | None = None) -> Any:
     """Compiles a lowered module for ``device`` (by default the default one of the process), or for a place."""
     devices: Sequence[Any] = [backend.default_device() if device is None else device] if place is None else place.devices
     if lowered.unused_donations:
         _warn_donations(lowered)
+    begin = time.perf_counter()
     try:
         loaded = _compile(lowered, devices, compiler_options)
     except JaxRuntimeError as error:
-        raise _located(error, lowered) from error
+        raise _located(memory.explained(error, devices[0]), lowered) from error
+    if lowered.timing is not None:
+        slow.report(lowered.name, lowered.timing, time.perf_counter() - begin)
     first = len(lowered.ordered_effects) + len(lowered.const_args)
     donated = [p for p, d in zip(lowered.kept_var_idx, lowered.donated[first:], strict=True) if d]
-    return Executable(
+    executable = Executable(
         loaded, in_avals=lowered.in_avals, out_avals=lowered.out_avals, kept=lowered.kept_var_idx,
         consts=lowered.const_args, donated=donated, ordered_effects=lowered.ordered_effects,
         has_unordered_effects=bool(lowered.unordered_effects), keepalive=lowered.keepalives or None,
         arg_names=lowered.arg_names, name=lowered.name, **({} if place is None else place.boundary(lowered, loaded)))
+    return executable if lowered.changed is None else references.ProgramOnReferences(executable, lowered.changed)
 
 
 def _warn_donations(lowered: LoweredModule) -> None:
-    listed = ", ".join(a.str_short() for a in lowered.unused_donations)
-    source.warn(f"jit of {lowered.name}: no result has the type of these donated arguments, so their memory may stay "
-          f"unused: {listed}. Do not donate them, or return values of their types.")
+    info = lowered.debug_info
+    listed = ", ".join(f"{info.arg_name(i)} ({lowered.in_avals[i].str_short()})" for i in lowered.unused_donations)
+    # These first words are what programs filter warnings by.
+    source.warn(f"Some donated buffers were not usable: {listed}, of jit of {lowered.name}. No result has their shape and "
+                "dtype, so that their memory is freed instead of taken over. Do not donate them, or return values of their "
+                "types.")
 
 
 def _warn_captured(lowered: LoweredModule, jaxpr: ClosedJaxpr) -> None:

@@ -246,6 +246,14 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
 
 
+def weak_as(x: Any, aval: Any) -> Any:
+    """``x``, a derivative, weakly typed exactly if ``aval``, the type of what it is a derivative of, is."""
+    got = typeof(x)
+    if got.weak_type == aval.weak_type or got.dtype != aval.dtype:
+        return x
+    return convert(x, got.dtype, aval.weak_type)
+
+
 def _convert_abstract(x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) -> Any:
     if isinstance(x.dtype, ExtendedDType) != isinstance(new_dtype, ExtendedDType):
         raise TypeError(f"convert_element_type: {x.dtype} and {new_dtype} cannot be converted into one another; "

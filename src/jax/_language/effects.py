@@ -61,6 +61,65 @@ class NamedAxisEffect(Effect):
         return f"NamedAxis({self.name!r})"
 
 
+class RefEffect(Effect):
+    """What an equation does to the reference that is its operand ``index``, or a jaxpr to one of its arguments.
+
+    Of a jaxpr's constants the indices are negative. What happens to references that a jaxpr makes itself is no effect
+    of the jaxpr.
+    """
+
+    __slots__ = ("index",)
+    what = "uses"
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.index))
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.index == other.index  # type: ignore[attr-defined]
+
+    def at(self, index: int) -> RefEffect:
+        """The same effect on another operand."""
+        return type(self)(index)
+
+    def __repr__(self) -> str:
+        return f"{self.what}<{self.index}>"
+
+
+class ReadEffect(RefEffect):
+    """A reference is read."""
+
+    __slots__ = ()
+    what = "Read"
+
+
+class WriteEffect(RefEffect):
+    """A reference is written to."""
+
+    __slots__ = ()
+    what = "Write"
+
+
+class AccumEffect(RefEffect):
+    """Something is added to a reference; additions may change places."""
+
+    __slots__ = ()
+    what = "Accum"
+
+
+def writes(effects: Iterable[Any]) -> set[int]:
+    """The operands that an equation with these effects changes."""
+    return {e.index for e in effects if isinstance(e, RefEffect) and type(e) is not ReadEffect}
+
+
+def shifted(effects: Iterable[Any], by: int) -> frozenset[Any]:
+    """Effects on operands that come ``by`` places later."""
+    return frozenset([e.at(e.index + by) if isinstance(e, RefEffect) else e for e in effects])
+
+
 for _allowed in (lowerable_effects, control_flow_allowed_effects, remat_allowed_effects,
                  custom_derivatives_allowed_effects):
     _allowed.add_type(NamedAxisEffect)
+    _allowed.add_type(RefEffect)

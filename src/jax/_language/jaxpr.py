@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from jax._base import source as source_info
 from jax._language.avals import typeof
-from jax._language.effects import no_effects
+from jax._language.effects import RefEffect, no_effects
 
 _counter = itertools.count()
 # How equations and jaxprs become text; entered by the printing module, which is written in terms of this one.
@@ -163,7 +163,9 @@ class Jaxpr:
         self.invars = list(invars)
         self.outvars = list(outvars)
         self.eqns = list(eqns)
-        self.effects = union_effects(eqns) if effects is None else effects
+        # Effects on references name arguments by position, which passes change.
+        known = effects is not None and not (effects and any([isinstance(e, RefEffect) for e in effects]))
+        self.effects = effects if known else effects_of(self.constvars, self.invars, self.eqns)
         self.debug_info = debug_info
         self.is_high = is_high
 
@@ -243,6 +245,27 @@ def union_effects(eqns: Iterable[JaxprEqn]) -> frozenset[Any]:
     for e in eqns:
         if e.effects:
             out = out | e.effects
+    return out
+
+
+def effects_of(constvars: Sequence[Var], invars: Sequence[Var], eqns: Iterable[JaxprEqn]) -> frozenset[Any]:
+    """The effects of a jaxpr: of those on references, the ones on its constants and arguments."""
+    out = no_effects
+    place: dict[Any, int] = {}
+    for eqn in eqns:
+        if not eqn.effects:
+            continue
+        found = []
+        for e in eqn.effects:
+            if not isinstance(e, RefEffect):
+                found.append(e)
+                continue
+            if not place:
+                place = {v: i - len(constvars) for i, v in enumerate((*constvars, *invars))}
+            at = place.get(eqn.invars[e.index])
+            if at is not None:
+                found.append(e.at(at))
+        out = out.union(found)
     return out
 
 

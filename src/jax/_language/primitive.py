@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from jax._base.caching import register_cache
+from jax._language import rules
 from jax._language.effects import no_effects
+from jax._language.refs import is_ref_type, use
 from jax._language.trace import current_trace, run_in
 
 _get_trace = current_trace.get
@@ -81,13 +83,40 @@ class Primitive:
         return [], params
 
 
+class RefPrimitive(Primitive):
+    """A primitive that makes, reads or changes a reference, which traces may have to know about."""
+
+    __slots__ = ("makes", "writes")
+    makes: bool
+    writes: bool
+
+    def __init__(self, name: str, multiple_results: bool = False, makes: bool = False, writes: bool = False) -> None:
+        super().__init__(name, multiple_results)
+        self.ref_primitive = True
+        self.makes = makes
+        self.writes = writes
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        return _get_trace().process_ref(self, args, params)
+
+
 every_primitive: list[Primitive] = []
+
+
+def refuse_references(prim: Primitive, avals: tuple[Any, ...]) -> None:
+    """Raises if an operation on arrays is given a reference."""
+    for i, aval in enumerate(avals):
+        if is_ref_type(aval) and prim not in rules.discharge_rules:
+            raise TypeError(f"{prim}: operand {i} is a reference, of type {aval.str_short()}, and an array is needed. "
+                            "Read its array first: ref[...]")
 
 
 def abstract_eval(prim: Primitive, avals: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """``prim``'s abstract evaluation, cached on (avals, params); primitives that hold jaxprs set no cache."""
     cache = prim.abstract_cache
     if cache is None:
+        if use.begun:
+            refuse_references(prim, avals)
         return prim.abstract_eval(*avals, **params)
     key = (avals, *params.items()) if params else avals
     try:
@@ -96,6 +125,8 @@ def abstract_eval(prim: Primitive, avals: tuple[Any, ...], params: dict[str, Any
         pass
     except TypeError:  # a third-party parameter that cannot be hashed
         return prim.abstract_eval(*avals, **params)
+    if use.begun:
+        refuse_references(prim, avals)
     out = prim.abstract_eval(*avals, **params)
     if len(cache) > 4096:
         cache.clear()

@@ -31,6 +31,9 @@ dce_rules: dict[Any, Rule] = {}
 custom_typechecks: dict[Any, Rule] = {}
 # how an equation is printed: (eqn, context, settings) -> str or None
 pp_rules: dict[Any, Rule] = {}
+# (args, params) -> outs: the equation with cells (jax._language.discharge) in place of references. What has no entry here
+# takes no references.
+discharge_rules: dict[Any, Rule] = {}
 # effect class -> (closed jaxpr) -> None, or (the program without the effect, with n more results in front, n, a function
 # of a mask and these results): for effects that may not happen for examples that take no part, in a branch that is not
 # theirs or a loop that has ended for them. The function makes the effect happen for the examples of the mask.

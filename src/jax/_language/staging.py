@@ -24,7 +24,9 @@ from jax._language.jaxpr import (
     no_debug_info,
 )
 from jax._language.primitive import abstract_eval
+from jax._language.refs import is_ref_type, returned, use
 from jax._language.trace import Trace, Tracer, current_trace, leaked
+from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 
 _capture = source_info.capture
 _names = source_info.current_names
@@ -152,17 +154,35 @@ class StagingTrace(Trace):
     def custom_vjp(self, prim: Any, fun: Any, fwd: Any, bwd: Any, args: Any, params: dict[str, Any]) -> Any:
         return prim.stage(self, fun, fwd, bwd, args, params)
 
-    def finish(self, outs: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:
-        """The jaxpr that returns ``outs``, and its constants."""
+    def finish(self, outs: Sequence[Any], out_tree: Any = None) -> tuple[Jaxpr, list[Any]]:
+        """The jaxpr that returns ``outs`` (leaves of ``out_tree``, for messages), and its constants."""
         outvars = [self.atom(x) for x in outs]
+        if use.begun:
+            self._refuse_references(outvars, outs, out_tree)
         self.finished = True
         jaxpr = Jaxpr(self.constvars, self.invars, outvars, self.eqns, self.effects, self.debug_info)
         jaxpr, consts = _drop_unused_consts(jaxpr, self.consts)
         return jaxpr, consts
 
+    def _refuse_references(self, outvars: Sequence[Any], outs: Sequence[Any], out_tree: Any) -> None:
+        for i, v in enumerate(outvars):
+            if is_ref_type(v.aval):
+                where = f" at result{keystr(leaf_paths(out_tree)[i])}" if out_tree is not None else ""
+                if v in self.invars:
+                    origin = f"It was passed in as the argument {self.debug_info.arg_name(self.invars.index(v))}."
+                else:
+                    made = getattr(outs[i], "source", None)
+                    origin = "" if made is None else f"It was made at {source_info.summarize(made)}."
+                raise returned(self.debug_info.source_text(), self.debug_info.traced_for, v.aval, where, origin)
+
     def origin(self, tracer: StagedTracer) -> str:
         """Which arguments a value depends on, or the line that made it."""
         return explain_origin(self, tracer)
+
+
+def leaf_paths(tree: Any) -> list[Any]:
+    """The key paths of the leaves of a structure."""
+    return [path for path, _ in tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0]]
 
 
 def _as_constant(value: Any) -> Any:
@@ -209,7 +229,7 @@ def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
         args = [trace.new_arg(a) for a in in_avals]
         trace.in_tracers = args
         out = fun(*args)
-        jaxpr, consts = trace.finish(out)
+        jaxpr, consts = trace.finish(out, getattr(fun, "out_tree", None))
     finally:
         trace.finished = True
         current_trace.reset(token)

@@ -61,6 +61,10 @@ class Trace:
                                 symbolic_zeros: bool) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not define process_custom_vjp_call")
 
+    def process_ref(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """:meth:`process` for primitives that make, read or change references."""
+        return self.process(prim, args, params)
+
     def stage_value(self, val: Any) -> Any:
         """``val`` as an operand under this trace."""
         return val
@@ -272,13 +276,13 @@ class Tracer(_jaxlib.xla.Array):
         return bool(_concretize(self, "bool"))
 
     def __int__(self) -> int:
-        return int(_concretize(self, "int"))
+        return int(_concretize(self, "int()"))
 
     def __float__(self) -> float:
-        return float(_concretize(self, "float"))
+        return float(_concretize(self, "float()"))
 
     def __complex__(self) -> complex:
-        return complex(_concretize(self, "complex"))
+        return complex(_concretize(self, "complex()"))
 
     def __index__(self) -> int:
         return _concretize(self, "index").__index__()
@@ -287,10 +291,10 @@ class Tracer(_jaxlib.xla.Array):
         return _concretize(self, "array").__array__(*args, **kwargs)
 
     def tolist(self) -> Any:
-        return _concretize(self, "concrete").tolist()
+        return _concretize(self, ".tolist()").tolist()
 
     def item(self, *args: Any) -> Any:
-        return _concretize(self, "concrete").item(*args)
+        return _concretize(self, ".item()").item(*args)
 
     def __len__(self) -> int:
         return len(self.aval)
@@ -301,7 +305,15 @@ class Tracer(_jaxlib.xla.Array):
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
-        return format(repr(self), spec) if not spec else repr(self)
+        if not spec:
+            return repr(self)
+        value = self._concrete()
+        if value is not None:
+            return format(value, spec)
+        from jax import errors  # as below
+        raise errors.JAXTypeError(errors.explain(
+            f"The format {spec!r} is for a number, and here is only", self, "",
+            f'print it when the program runs, with jax.debug.print("{{x:{spec}}}", x=x), or return it.'))
 
     def __copy__(self) -> Any:
         return self
@@ -310,7 +322,7 @@ class Tracer(_jaxlib.xla.Array):
         return self
 
     def addressable_data(self, index: int) -> Any:
-        return _concretize(self, "concrete").addressable_data(index)
+        return _concretize(self, ".addressable_data()").addressable_data(index)
 
     def block_until_ready(self) -> Any:
         return self
@@ -337,9 +349,7 @@ def _concretize(tracer: Tracer, kind: str) -> Any:
     }.get(kind)
     if make is not None:
         raise make(tracer)
-    context = {"int": "int() needs a concrete value", "float": "float() needs a concrete value",
-               "complex": "complex() needs a concrete value"}.get(kind, "a concrete value is needed here")
-    raise errors.ConcretizationTypeError(tracer, context)
+    raise errors.ConcretizationTypeError(tracer, f"{kind} needs a concrete value")
 
 
 def concrete_or_error(convert: Callable[[Any], Any] | None, value: Any, context: str = "") -> Any:

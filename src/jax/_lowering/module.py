@@ -43,19 +43,21 @@ class LoweredModule:
       const_args: the arrays that carry them, in argument order.
       kept_var_idx: positions of the program's arguments that ``main`` takes.
       donated: for each argument of ``main`` whether its buffer may be reused.
-      unused_donations: avals of donated arguments whose buffers fit no result.
+      unused_donations: positions of donated arguments whose buffers fit no result.
       fenced: whether it relies on barriers that hold until operations have been fused.
       ordered_effects, unordered_effects: what running the program does besides computing.
+      changed: for programs on references, the positions of the arguments whose new arrays come before the results.
       host_callbacks, keepalives: objects that must live as long as the executable.
     """
 
     __slots__ = ("module", "state", "name", "platforms", "captured", "const_args", "const_avals", "kept_var_idx",
                  "donated", "unused_donations", "ordered_effects", "unordered_effects", "host_callbacks", "keepalives",
-                 "debug_info", "in_avals", "out_avals", "fenced", "_text")
+                 "debug_info", "in_avals", "out_avals", "timing", "changed", "fenced", "_text")
 
     def __init__(self, mod: ModuleContext, closed: ClosedJaxpr, in_avals: Sequence[Any]) -> None:
         self.module: Any = mod.module
         self.state: MlirState | None = mod.state
+        self.timing: Any = None  # for whoever compiles it: what the steps so far took
         self.name = mod.name
         self.platforms = mod.platforms
         self.debug_info = closed.jaxpr.debug_info
@@ -69,9 +71,10 @@ class LoweredModule:
         self.const_avals: list[Any] = []
         self.kept_var_idx: tuple[int, ...] = ()
         self.donated: list[bool] = []
-        self.unused_donations: list[Any] = []
+        self.unused_donations: list[int] = []
         self.ordered_effects: list[Any] = []
         self.unordered_effects: list[Any] = []
+        self.changed: tuple[int, ...] | None = None
         self._text: dict[bool, str] = {}
 
     def as_text(self, debug_info: bool = False) -> str:
@@ -302,7 +305,7 @@ def _argument_attrs(lowered: LoweredModule, program: ClosedJaxpr, first: int, ex
                                 {"tf.aliasing_output": i32_attr(result)})
             else:
                 attrs[k]["jax.buffer_donor"] = bool_attr(True)
-                lowered.unused_donations.append(aval)
+                lowered.unused_donations.append(position)
     return attrs
 
 

@@ -15,7 +15,7 @@ from jax._base import config, host_calls
 from jax._base._jaxlib import jaxlib_version, xla
 from jax._language.avals import ShapedArray, physical_aval
 
-from . import array, backend, transfer
+from . import array, backend, donations, transfer
 from .failures import surfaced
 
 logger = logging.getLogger("jax.run")
@@ -127,11 +127,14 @@ class Executable:
                 xla.batched_block_until_ready([x for x in outs if type(x) is ArrayImpl])
             return outs
         except (xla.JaxRuntimeError, ValueError) as error:
+            better = donations.explained(error, args, self.donated, self._argument, self.name or "the program")
+            if better is not error:
+                raise better from None
             for x in inputs:
                 x._check_alive()
             if self.ordered_effects:
                 tokens.chain().forget_failed()
-            raise surfaced(error, self.device)  # noqa: B904 - it has its own cause
+            raise surfaced(error, self.device, self)  # noqa: B904 - it has its own cause
 
     __call__ = call
 
@@ -193,9 +196,21 @@ class Executable:
             xla.batched_block_until_ready(outs[:n])
         return outs[n:]
 
+    def _argument(self, position: int) -> str:
+        """What the argument at ``position`` is called in messages."""
+        return self.arg_names[position] if self.arg_names is not None else f"number {position}"
+
     def in_token_sharding(self) -> Any:
         """Where the tokens of ordered effects live."""
         return self.home
+
+    def new_bytes(self) -> int:
+        """How much memory the program allocates when it runs; 0 where XLA does not say."""
+        try:
+            stats = self.loaded.get_compiled_memory_stats()
+        except xla.JaxRuntimeError:
+            return 0
+        return stats.output_size_in_bytes - stats.alias_size_in_bytes + stats.temp_size_in_bytes
 
     # --- what others ask ----------------------------------------------------------------------------------------------
 
@@ -206,10 +221,9 @@ class Executable:
                             f"and {len(avals)} were given")
         for i, (have, want) in enumerate(zip(avals, self.in_avals, strict=True)):
             if have.shape != want.shape or have.dtype != want.dtype:
-                name = self.arg_names[i] if self.arg_names is not None else f"number {i}"
-                raise TypeError(f"{self.name or 'the compiled function'} was compiled for an argument {name} of type "
-                                f"{want.str_short()}, and {have.str_short()} was given. Compiled functions take only "
-                                "the types they were compiled for: convert the argument, or call the jitted function.")
+                raise TypeError(f"{self.name or 'the compiled function'} was compiled for an argument {self._argument(i)} "
+                                f"of type {want.str_short()}, and {have.str_short()} was given. Compiled functions take "
+                                "only the types they were compiled for: convert the argument, or call the jitted function.")
 
 
 # --- effects -----------------------------------------------------------------------------------------------
@@ -372,7 +386,7 @@ def block_until_ready(arrays: Sequence[Any]) -> None:
     try:
         xla.batched_block_until_ready(waiting)
     except (xla.JaxRuntimeError, ValueError) as error:
-        raise surfaced(error)  # noqa: B904 - it has its own cause
+        raise surfaced(error, next(iter(waiting[0].devices())))  # noqa: B904 - it has its own cause
     for x in arrays:
         if type(x) is not ArrayImpl:
             wait = getattr(x, "block_until_ready", None)

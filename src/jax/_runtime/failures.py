@@ -9,8 +9,8 @@ from jax._base import host_calls
 from . import memory
 
 
-def surfaced(error: BaseException, device: Any = None) -> BaseException:
-    """What to raise in place of ``error``, which a program or the wait for its results raised.
+def surfaced(error: BaseException, device: Any = None, executable: Any = None) -> BaseException:
+    """What to raise in place of ``error``, which a program (``executable``) or the wait for its results raised.
 
     That is ``error`` itself unless more is known. It is meant for ``raise surfaced(error)`` in an ``except`` clause.
     """
@@ -19,7 +19,7 @@ def surfaced(error: BaseException, device: Any = None) -> BaseException:
         return known
     if device is None or not isinstance(error, Exception):
         return error
-    better = memory.explained(error, device)
+    better = memory.explained(error, device, executable)
     if better is not error:
         better.__suppress_context__ = True
     return better

@@ -7,18 +7,20 @@ for the types, placements, static values and configuration of the arguments. It 
 
 from __future__ import annotations
 
+import gc
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jax import dtypes
-from jax._base import config
+from jax._base import config, source
 from jax._base._jaxlib import pytree, xla
 from jax._base.caching import register_cache
 from jax._language.trace import is_bottom
 
-from . import transfer
+from . import memory, transfer
 from .execute import Executable
 
 ArrayImpl = xla.ArrayImpl
@@ -26,6 +28,10 @@ register_cache(xla.PjitFunctionCache.clear_all, name="compiled calls")
 
 # One table for all functions: wrapping the same function again in the same way finds what has been compiled.
 _table = xla.PjitFunctionCache()
+
+# Programs that allocate so many bytes run long enough for a detour through Python to be nothing.
+_LARGE = {"cpu": 16 << 20}
+_LARGE_ELSEWHERE = 256 << 20
 
 _LEFT_ALONE = frozenset((ArrayImpl, float, int, bool, complex))
 _HOST_ARRAYS = (np.ndarray, np.generic)
@@ -47,6 +53,7 @@ class Record(NamedTuple):
     kept_var_bitvec: Sequence[bool]
     in_device_local_layouts: Sequence[Any]
     const_args: Sequence[Any]
+    large: bool = False  # ours: see `Guard`
 
 
 def record(executable: Executable, out_tree: Any, committed: bool) -> Record | None:
@@ -73,6 +80,7 @@ def record(executable: Executable, out_tree: Any, committed: bool) -> Record | N
         kept_var_bitvec=[*(True for _ in consts), *(i in taken for i in range(len(executable.in_avals)))],
         in_device_local_layouts=[None] * len(shardings),
         const_args=consts,
+        large=executable.new_bytes() >= _LARGE.get(executable.device.platform, _LARGE_ELSEWHERE),
     )
 
 
@@ -128,11 +136,65 @@ def make_callable(name: str, fun: Callable[..., Any], cache_miss: Callable[..., 
     tree_registry = pytree.default_registry() if registry is None else registry
     numbers, names = tuple(static_argnums), tuple(static_argnames)
 
-    def call_through(miss: Callable[..., Any]) -> Any:
-        return xla.pjit(name, fun, miss, numbers, names, key, tree_registry, transfer.shard_arg_fallback, _table)
+    def call_through(miss: Callable[..., Any], cache_key: Any = key) -> Any:
+        return xla.pjit(name, fun, miss, numbers, names, cache_key, tree_registry, transfer.shard_arg_fallback, _table)
 
-    host = _HostArguments(call_through, cache_miss, frozenset(numbers), frozenset(names), tree_registry)
+    guard = Guard(cache_miss, lambda miss: call_through(miss, (key, "guarded")))
+    host = _HostArguments(call_through, guard, frozenset(numbers), frozenset(names), tree_registry)
     return call_through(host.miss)
+
+
+class Guard:
+    """Runs large programs so that it is Python that sees them run out of memory, and can say who holds it.
+
+    C++ raises what XLA says. So it is told to ask Python at each call of a large program, and Python calls through C++
+    again. The program is tried once more, through the path that explains errors, after garbage has been collected.
+    """
+
+    __slots__ = ("_cache_miss", "_make", "_call", "_local")
+
+    def __init__(self, cache_miss: Callable[..., tuple[Any, Any, bool]], make: Callable[[Callable[..., Any]], Any]) -> None:
+        self._cache_miss = cache_miss
+        self._make = make
+        self._call: Any = None  # this and the next are made when there is a large program
+        self._local: Any = None
+
+    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """Answers a C++ cache that knows nothing of these arguments, or that shall always ask."""
+        if self._call is None or not is_bottom():
+            return self._first(*args, **kwargs)
+        local = self._local
+        local.record = None
+        try:
+            out = self._call(*args, **kwargs)
+        except (xla.JaxRuntimeError, ValueError) as error:
+            if not memory.is_exhausted(error) or _any_deleted(args, kwargs):
+                raise
+            out = self
+        if out is self:
+            gc.collect()
+            return self._cache_miss(*args, **kwargs)[0], None, False
+        # Another signature of the same function: a small program may stay in C++.
+        found = local.record
+        return out, None if found is None or found.large else found, False
+
+    def _first(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        out, found, forget = self._cache_miss(*args, **kwargs)
+        if found is not None and found.large:
+            if self._call is None:
+                self._local = threading.local()
+                self._call = self._make(self._remember)
+            found = None
+        return out, found, forget
+
+    def _remember(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        answered = self._cache_miss(*args, **kwargs)
+        self._local.record = answered[1]
+        return answered
+
+
+def _any_deleted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return any(type(x) is ArrayImpl and x.is_deleted() for x in pytree.default_registry().flatten((args, kwargs))[0])
 
 
 def _is_host_array(x: Any) -> bool:
@@ -148,12 +210,12 @@ class _HostArguments:
     about twice what a call with arrays costs.
     """
 
-    __slots__ = ("_call_through", "_cache_miss", "_call", "_numbers", "_names", "_registry")
+    __slots__ = ("_call_through", "_guard", "_call", "_numbers", "_names", "_registry")
 
-    def __init__(self, call_through: Callable[[Callable[..., Any]], Any], cache_miss: Callable[..., Any],
+    def __init__(self, call_through: Callable[[Callable[..., Any]], Any], guard: Guard,
                  numbers: frozenset[int], names: frozenset[str], registry: Any) -> None:
         self._call_through = call_through
-        self._cache_miss = cache_miss
+        self._guard = guard
         self._call: Any = None
         self._numbers = numbers
         self._names = names
@@ -161,20 +223,29 @@ class _HostArguments:
 
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Answers the outer C++ cache."""
-        if is_bottom():
-            try:
-                moved = self._on_device(args, kwargs)
-            except (OverflowError, TypeError, ValueError):
-                moved = None  # the error is raised where the argument's name is known
-            if moved is not None:
-                if self._call is None:
-                    self._call = self._call_through(self._cache_miss)
-                return self._call(*moved[0], **moved[1]), None, False
-        return self._cache_miss(*args, **kwargs)
+        try:
+            if is_bottom():
+                moved = self._moved_arguments(args, kwargs)
+                if moved is not None:
+                    if self._call is None:
+                        self._call = self._call_through(self._guard.miss)
+                    return self._call(*moved[0], **moved[1]), None, False
+            return self._guard.miss(*args, **kwargs)
+        except Exception as error:
+            source.filter_traceback(error)  # C++ has no frames of its own: this one is next to the caller's
+            raise
+
+    def _moved_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any] | None:
+        try:
+            return self._on_device(args, kwargs)
+        except (OverflowError, TypeError, ValueError):
+            return None  # the error is raised where the argument's name is known
 
     def _on_device(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any] | None:
         """The arguments with arrays instead of NumPy arrays; None if there are none of these."""
         moved: list[Any] | None = None
+        if _LEFT_ALONE.issuperset(map(type, self._registry.flatten((args, kwargs))[0])):
+            return None
         for i, x in enumerate(args):
             if type(x) in _LEFT_ALONE or i in self._numbers:
                 continue

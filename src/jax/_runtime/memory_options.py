@@ -36,10 +36,10 @@ def client_options() -> dict[str, Any]:
     megabytes = config.xla_python_client_collective_mem_size_mb.value
     if megabytes is not None:
         options["collective_memory_size"] = megabytes << 20
-    for name, option in (("XLA_PYTHON_CLIENT_ABORT_COLLECTIVES_ON_FAILURE", "abort_collectives_on_failure"),
-                         ("XLA_PYTHON_CLIENT_USE_TFRT_GPU_CLIENT", "use_tfrt_gpu_client")):
+    for name, told in (("XLA_PYTHON_CLIENT_ABORT_COLLECTIVES_ON_FAILURE", "abort_collectives_on_failure"),
+                       ("XLA_PYTHON_CLIENT_USE_TFRT_GPU_CLIENT", "use_tfrt_gpu_client")):
         if os.environ.get(name):
-            options[option] = _flag(name, os.environ[name])
+            options[told] = _flag(name, os.environ[name])
     return options
 
 

@@ -11,7 +11,7 @@ from jax import dtypes
 from jax._base._jaxlib import guard_lib, xla
 from jax._language.avals import typeof
 
-from . import backend
+from . import backend, memory
 
 ArrayImpl = xla.ArrayImpl
 DeviceList = xla.DeviceList
@@ -110,7 +110,13 @@ def put_host(value: np.ndarray, aval: Any, sharding: Any, committed: bool, may_a
     borrow = may_alias or not value.flags.writeable
     if type(sharding) is SingleDeviceSharding:
         how = _BORROW if borrow else _READ_NOW
-        return xla.batched_device_put(aval, sharding, [value], [sharding._device], committed, False, how)
+        try:
+            return xla.batched_device_put(aval, sharding, [value], [sharding._device], committed, False, how)
+        except (xla.JaxRuntimeError, ValueError) as error:
+            better = memory.explained(error, sharding._device)
+            if better is error:
+                raise
+        raise better
     pieces, devices = [], []
     for device, index in sharding.addressable_devices_indices_map(aval.shape).items():
         pieces.append(np.array(value[index], copy=None if borrow else True, order="C"))

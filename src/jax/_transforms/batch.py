@@ -9,6 +9,8 @@ from jax._ground.structural import broadcast_to_axis, move_axis
 from jax._language import rules
 from jax._language.avals import ShapedArray, typeof
 from jax._language.axes import extend_axis_env
+from jax._language.effects import writes
+from jax._language.refs import AbstractRef, Ref, use
 from jax._language.trace import Trace, Tracer, current_trace, run_in, run_rule
 from jax._transforms.jvp import no_rule_message
 
@@ -45,7 +47,13 @@ class BatchTracer(Tracer):
         self.batch_dim = batch_dim
         aval = typeof(val)
         shape = aval.shape
-        self.aval = ShapedArray(shape[:batch_dim] + shape[batch_dim + 1:], aval.dtype, aval.weak_type)
+        if type(aval) is AbstractRef:
+            self.aval: Any = aval.update(shape=shape[:batch_dim] + shape[batch_dim + 1:])
+            return
+        shape = shape[:batch_dim] + shape[batch_dim + 1:]
+        vma = aval.vma
+        self.aval = ShapedArray(shape, aval.dtype, aval.weak_type, vma=vma) if vma else \
+            ShapedArray(shape, aval.dtype, aval.weak_type)
 
     def _origin_msg(self) -> str:
         return self.val._origin_msg() if isinstance(self.val, Tracer) else \
@@ -86,6 +94,8 @@ class BatchTrace(Trace):
     def process(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         vals, dims, active = self.split(args)
         if not active and not self._concerns(prim, params):
+            if use.begun and prim.abstract_cache is None:
+                self._check_writes(prim, vals, params)
             return run_rule(self.parent, prim.bind, tuple(vals), params)
         fancy = rules.fancy_primitive_batchers.get(prim)
         if fancy is not None:
@@ -98,6 +108,24 @@ class BatchTrace(Trace):
         if prim.multiple_results:
             return [self.wrap(v, d) for v, d in zip(out, out_dims, strict=True)]
         return self.wrap(out, out_dims)
+
+    def process_ref(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        if not prim.makes:
+            vals, dims, active = self.split(args)
+            if not active and prim.writes:
+                raise unmapped_write(prim, vals[0])
+            return self.process(prim, args, params)
+        # Each example has its own reference, whatever is first in it.
+        vals, dims, _ = self.split(args)
+        ref = run_rule(self.parent, rules.fancy_primitive_batchers[prim], (self.axis, vals, dims), params)
+        return BatchTracer(self, ref, 0)
+
+    def _check_writes(self, prim: Any, vals: Sequence[Any], params: dict[str, Any]) -> None:
+        """Raises if a program that does not differ from example to example changes a reference."""
+        if any([isinstance(x, Ref) for x in vals]):
+            _, effects = prim.abstract_eval(*map(typeof, vals), **params)
+            for i in writes(effects):
+                raise unmapped_write(prim, vals[i])
 
     def _concerns(self, prim: Any, params: dict[str, Any]) -> bool:
         """Whether a primitive mentions this trace's axis by name (collectives, jaxprs that contain them)."""
@@ -121,6 +149,14 @@ class BatchTrace(Trace):
         if not active:
             return run_in(self.parent, prim.bind, fun, fwd, bwd, *vals, **params)
         return prim.batch(self, fun, fwd, bwd, vals, dims, params)
+
+
+def unmapped_write(prim: Any, ref: Any) -> ValueError:
+    """The error for a change, under ``vmap``, of a reference that all examples share."""
+    return ValueError(
+        f"vmap: {prim} changes a reference of type {typeof(ref).str_short()} that is the same for all examples, so that they "
+        "would all write to one place. Pass the reference to the mapped function with an axis in in_axes, make it inside, or "
+        "return the values and write them outside.")
 
 
 def named_axes_of(params: dict[str, Any]) -> set[Any]:

@@ -10,6 +10,7 @@ from jax._language.avals import ShapedArray
 from jax._language.axes import axis_env
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr
+from jax._language.refs import AbstractRef
 from jax._language.staging import trace_to_jaxpr
 from jax._transforms.batch import AxisData, batch_flat, match_axis
 
@@ -50,7 +51,7 @@ def _batch_jaxpr(closed: ClosedJaxpr, axis: AxisData, in_dims: tuple[Any, ...], 
 
 def mapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
     """``aval`` without its mapped axis."""
-    if axis is None or not isinstance(aval, ShapedArray):
+    if axis is None or not isinstance(aval, (ShapedArray, AbstractRef)):
         return aval
     if aval.shape[axis] != size:
         raise ValueError(f"the mapped axis {axis} of {aval.str_short()} does not have size {size}")
@@ -59,6 +60,6 @@ def mapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
 
 def unmapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
     """``aval`` with an axis of ``size`` inserted at ``axis``."""
-    if axis is None or not isinstance(aval, ShapedArray):
+    if axis is None or not isinstance(aval, (ShapedArray, AbstractRef)):
         return aval
     return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))

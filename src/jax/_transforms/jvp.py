@@ -88,6 +88,15 @@ class JVPTrace(Trace):
             return [self.wrap(p, t) for p, t in zip(out, tangent, strict=True)]
         return self.wrap(out, tangent)
 
+    def process_ref(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        if not prim.makes:
+            return self.process(prim, args, params)
+        # It has a tangent from the start, whatever is first in it.
+        primals, _, _ = self.split(args)
+        tangents = [x.tangent if type(x) is JVPTracer and x._trace is self else Zero.from_primal_value(p)
+                    for x, p in zip(args, primals, strict=True)]
+        return self.wrap(*run_rule(self.parent, rules.primitive_jvps[prim], (primals, tangents), params))
+
     def custom_jvp(self, prim: Any, fun: Any, jvp: Any, args: Any, params: dict[str, Any]) -> Any:
         primals, tangents, active = self.split(args)
         if not active:

@@ -10,14 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jax._ground.references import get_p, new_ref_p, swap_p
+from jax._ground.structural import zeros_of
 from jax._language import rules
 from jax._language.avals import typeof
+from jax._language.discharge import discharged, makes_references
 from jax._language.evaluation import eval_jaxpr
-from jax._language.jaxpr import DebugInfo, Jaxpr, no_debug_info
+from jax._language.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, no_debug_info
+from jax._language.refs import is_ref_type, use
 from jax._language.staging import StagedTracer, StagingTrace
 from jax._language.trace import Trace, current_trace, run_in, run_rule
 from jax._language.zeros import Zero
 from jax._transforms.jvp import DualTracer, apply_custom_jvp, no_rule_message
+from jax.dtypes import float0
 
 
 class LinearizeTracer(DualTracer):
@@ -121,6 +126,21 @@ class LinearizeTrace(Trace):
             return [self.wrap(p, t) for p, t in zip(out, tangent, strict=True)]
         return self.wrap(out, tangent)
 
+    def process_ref(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        if not prim.makes:
+            return self.process(prim, args, params)
+        # It has a tangent from the start, whatever is first in it. Both are made for the tangent program.
+        primals, tangents, _ = self.split(args)
+        ref = run_rule(self.parent, prim.bind, tuple(primals), params)
+        aval = typeof(ref).to_tangent_aval()
+        if aval.dtype == float0:
+            return ref
+        tangent = next((t for t in tangents if t is not None and type(t) is not Zero), None)
+        if tangent is None:
+            tangent = run_in(self.tangents, zeros_of, aval.inner_aval)
+        labels = {"memory_space": aval.memory_space, "kind": aval.kind}
+        return LinearizeTracer(self, ref, self.tangents.process(new_ref_p, (tangent,), labels))
+
     def custom_jvp(self, prim: Any, fun: Any, jvp: Any, args: Any, params: dict[str, Any]) -> Any:
         primals, tangents, active = self.split(args)
         if not active:
@@ -143,12 +163,17 @@ class LinearizeTrace(Trace):
 
 
 class Linearized:
-    """A linear jaxpr: its arguments are the active input tangents, its constants the residuals."""
+    """A linear jaxpr: its arguments are the active input tangents, its constants the residuals.
 
-    __slots__ = ("jaxpr", "consts", "in_avals", "in_nonzero", "out_avals", "out_nonzero")
+    Of references among the inputs (``refs``, positions among the arguments) it takes the tangents of their first values;
+    the tangents of their last values are its last results.
+    """
+
+    __slots__ = ("jaxpr", "consts", "in_avals", "in_nonzero", "out_avals", "out_nonzero", "refs")
 
     def __init__(self, jaxpr: Jaxpr, consts: list[Any], in_avals: list[Any], in_nonzero: list[bool],
-                 out_avals: list[Any], out_nonzero: list[bool]) -> None:
+                 out_avals: list[Any], out_nonzero: list[bool], refs: tuple[int, ...] = ()) -> None:
+        self.refs = refs
         self.jaxpr = jaxpr
         self.consts = consts
         self.in_avals = in_avals
@@ -159,7 +184,13 @@ class Linearized:
     def apply(self, *tangents: Any) -> list[Any]:
         """Pushes tangents (one per input) forward; returns one per output, symbolic zeros included."""
         active = [t for t, nz in zip(tangents, self.in_nonzero, strict=True) if nz]
-        outs = iter(eval_jaxpr(self.jaxpr, self.consts, *active))
+        given = {i: active[i] for i in self.refs}
+        for i, ref in given.items():
+            active[i] = get_p.bind(ref, views=())
+        results = eval_jaxpr(self.jaxpr, self.consts, *active)
+        for ref, new in zip(given.values(), results[len(results) - len(given):], strict=True):
+            swap_p.bind(ref, new, views=())
+        outs = iter(results)
         return [next(outs) if nz else Zero(a) for a, nz in zip(self.out_avals, self.out_nonzero, strict=True)]
 
 
@@ -170,7 +201,8 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
     parent = current_trace.get()
     tangent_trace = StagingTrace(debug_info, parent)
     trace = LinearizeTrace(parent, tangent_trace)
-    in_avals = [typeof(p).to_tangent_aval() for p in primals]
+    primal_avals = [typeof(p) for p in primals]
+    in_avals = [a.to_tangent_aval() for a in primal_avals]
     if active is None:
         active = [True] * len(primals)
     args = [LinearizeTracer(trace, p, tangent_trace.new_arg(a)) if act else p
@@ -188,12 +220,35 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
         jaxpr, consts = tangent_trace.finish(out_tangents)
     finally:
         tangent_trace.finished = True
-    return outs, Linearized(jaxpr, consts, in_avals, list(active), out_avals, out_nonzero)
+    refs: tuple[int, ...] = ()
+    if use.begun:
+        jaxpr, consts, refs = _without_references(jaxpr, consts)
+    in_avals = [_weak_as(p, a) for p, a in zip(primal_avals, in_avals, strict=True)]
+    return outs, Linearized(jaxpr, consts, in_avals, list(active), out_avals, out_nonzero, refs)
+
+
+def _without_references(jaxpr: Jaxpr, consts: list[Any]) -> tuple[Jaxpr, list[Any], tuple[int, ...]]:
+    """A tangent program as one on values: the last values of references that are arguments are results at the end."""
+    refs = tuple([i for i, v in enumerate(jaxpr.invars) if is_ref_type(v.aval)])
+    if not refs and not makes_references(jaxpr):
+        return jaxpr, consts, ()
+    pure = discharged(ClosedJaxpr(jaxpr, consts))
+    new = pure.closed.jaxpr
+    n = len(jaxpr.outvars)
+    last = dict(zip(pure.changed, new.outvars[n:], strict=True))
+    return new.replace(outvars=[*new.outvars[:n], *(last.get(i, new.invars[i]) for i in refs)],
+                       effects=new.effects), pure.closed.consts, refs
 
 
 def _tangent_aval(x: Any) -> Any:
     """The tangent type of an output; ``None`` for what is no array, which auxiliary outputs may be."""
     try:
-        return typeof(x).to_tangent_aval()
+        aval = typeof(x)
     except TypeError:
         return None
+    return _weak_as(aval, aval.to_tangent_aval())
+
+
+def _weak_as(primal: Any, tangent: Any) -> Any:
+    """The type of a derivative as users see it: with respect to a Python scalar, it gives way in promotion like that one."""
+    return tangent.update(weak_type=True) if primal.weak_type and tangent.dtype == primal.dtype else tangent

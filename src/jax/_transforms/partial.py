@@ -7,6 +7,8 @@ from typing import Any
 
 from jax._base.caching import weak_cache
 from jax._language import rules
+from jax._language.discharge import without_own_references
+from jax._language.effects import writes
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jax._transforms.dce import dce_jaxpr, prune_consts
 
@@ -52,6 +54,7 @@ def partial_eval_with_policy(closed: ClosedJaxpr, in_unknown: Sequence[bool], in
 @weak_cache
 def _partial_eval(closed: ClosedJaxpr, in_unknown: tuple[bool, ...], force: tuple[bool, ...],
                   policy: Policy) -> PartialJaxprs:
+    closed = without_own_references(closed)
     jaxpr = closed.jaxpr
     known_eqns, unknown_eqns, unknown_vars, saved = _split(jaxpr, in_unknown, policy)
     out_unknown = [(type(v) is not Literal and v in unknown_vars) or f
@@ -93,6 +96,8 @@ def _split(jaxpr: Jaxpr, in_unknown: Sequence[bool], policy: Policy,
         elif any(unknowns):
             unknown_eqns.append(eqn)
             unknown_vars.update(eqn.outvars)
+            if eqn.effects:  # what is read from a reference after this is not known
+                unknown_vars.update([eqn.invars[i] for i in writes(eqn.effects)])
         else:
             known_eqns.append(eqn)
             if policy is save_everything or policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params):

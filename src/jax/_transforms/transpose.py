@@ -8,8 +8,10 @@ from typing import Any
 from jax._base import source as source_info
 from jax._ground.structural import add_tangents
 from jax._language import rules
+from jax._language.discharge import makes_references, without_own_references
 from jax._language.evaluation import bind_eqn
-from jax._language.jaxpr import Jaxpr, JaxprEqn, Literal
+from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from jax._language.refs import use
 from jax._language.zeros import UndefinedPrimal, Zero
 
 
@@ -25,6 +27,9 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cota
     Returns:
       One cotangent per argument: :class:`Zero` where none flows, ``None`` for arguments with a value.
     """
+    if use.begun and makes_references(jaxpr):
+        pure = without_own_references(ClosedJaxpr(jaxpr, consts))
+        jaxpr, consts = pure.jaxpr, pure.consts
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     linear: set[Any] = set()
     for v, x in zip(jaxpr.invars, args, strict=True):

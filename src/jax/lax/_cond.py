@@ -12,10 +12,12 @@ from jax._base import config
 from jax._base.caching import no_context, weak_cache
 from jax._base.source import api_boundary
 from jax._ground.structural import convert_element_type_p
+from jax._language import rules
 from jax._language.avals import ShapedArray, typeof
-from jax._language.effects import ordered_effects
+from jax._language.effects import ordered_effects, shifted
 from jax._language.jaxpr import ClosedJaxpr, Literal, Var, new_jaxpr_eqn, no_source
 from jax._language.primitive import Primitive
+from jax._language.refs import use
 from jax._language.trace import Tracer
 from jax._lowering import hlo
 from jax._lowering.context import LoweringContext, TokenSet, no_tokens
@@ -39,6 +41,7 @@ from jax.lax._control_common import (
     type_difference,
 )
 from jax.lax._eager_calls import eager_calls
+from jax.lax._loop_references import check_references, discharge_cond
 from jax.lax._magnitude import clamp
 from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 
@@ -195,7 +198,11 @@ def _clamped(index: Any, aval: Any, last: int) -> Any:
 def _stage_branches(api: str, funs: Sequence[Callable[..., Any]], args: Any) -> tuple[list[Staged], list[Any]]:
     leaves, tree = tree_flatten(args)
     leaves, avals = operands(api, "operands", tree, leaves)
-    return [stage(api, fun, tree, avals) for fun in funs], leaves
+    staged = [stage(api, fun, tree, avals) for fun in funs]
+    if use.begun:
+        for fun, s in zip(funs, staged, strict=True):
+            check_references(api, fun, s.consts, leaves, tree)
+    return staged, leaves
 
 
 def _check_branches(api: str, funs: Sequence[Any], names: Sequence[str], staged: Sequence[Staged]) -> None:
@@ -285,6 +292,8 @@ def _abstract(*avals: Any, branches: tuple[ClosedJaxpr, ...], **params: Any) -> 
     for b in branches[1:]:
         if b.effects:
             effects = effects | b.effects
+    if effects and use.begun:
+        effects = shifted(effects, 1)
     return [v.aval for v in branches[0].jaxpr.outvars], effects
 
 
@@ -313,6 +322,7 @@ def _lower(ctx: LoweringContext, index: Any, *args: Any, branches: tuple[ClosedJ
 
 
 cond_p.def_effectful_abstract_eval(_abstract)
+rules.discharge_rules[cond_p] = discharge_cond(cond_p)
 cond_p.def_impl(eager_calls(cond_p, "branches"))
 register_lowering(cond_p, _lower, cacheable=False)
 inner_bodies[cond_p] = (("branches",), False)

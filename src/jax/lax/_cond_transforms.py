@@ -19,6 +19,7 @@ from jax._language.avals import typeof
 from jax._language.effects import ordered_effects
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from jax._language.refs import is_ref_type, use
 from jax._language.staging import trace_to_jaxpr
 from jax._language.trace import run_in
 from jax._language.zeros import UndefinedPrimal, Zero
@@ -29,6 +30,7 @@ from jax._transforms.dce import dce_jaxpr, prune_consts
 from jax._transforms.jvp import jvp_jaxpr
 from jax._transforms.linearize import SplitTrace, split_rules
 from jax._transforms.linearize_jaxpr import linearize_jaxpr
+from jax._transforms.references import batch_discharged, has_tangent_references, linearize_discharged
 from jax._transforms.transpose import backward_pass
 from jax.lax._comparison import eq, ne
 from jax.lax._cond import cond_p
@@ -202,6 +204,8 @@ def _partial_halves(first: ClosedJaxpr, others: Branches, unknown: tuple[bool, .
 
 
 def _linearize(trace: Any, primals: Any, tangents: Any, *, branches: Branches, **params: Any) -> Any:
+    if has_tangent_references(tangents):
+        return linearize_discharged(trace, cond_p, primals, tangents, dict(params, branches=branches))
     nonzeros = tuple([type(t) is not Zero for t in tangents[1:]])
     halves = _linearized(branches, nonzeros)
     index, *operands = primals
@@ -306,6 +310,8 @@ def _backward_branch(closed: ClosedJaxpr, linear: tuple[bool, ...], live: tuple[
 def _batch(axis: AxisData, args: Any, dims: Any, *, branches: Branches, **params: Any) -> Any:
     index, *operands = args
     index_dim, *operand_dims = dims
+    if index_dim is not None and use.begun and any([is_ref_type(typeof(x)) for x in operands]):
+        return batch_discharged(axis, cond_p, args, dims, dict(params, branches=branches))
     if index_dim is not None:
         return _select_branch(axis, index, index_dim, operands, operand_dims, branches)
     pairs = [batch_jaxpr_axes(b, axis, operand_dims, False) for b in branches]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from typing import Any
 
@@ -144,12 +145,18 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
 
     Raises:
       ValueError: for numbers of bits out of range.
+      TypeError: for numbers of bits that are no integers.
     """
+    try:
+        exponent_bits, mantissa_bits = operator.index(exponent_bits), operator.index(mantissa_bits)
+    except TypeError:
+        raise TypeError("reduce_precision: exponent_bits and mantissa_bits must be Python integers, got "
+                        f"{exponent_bits!r} and {mantissa_bits!r}") from None
     if exponent_bits < 1:
         raise ValueError(f"reduce_precision: exponent_bits must be at least 1, got {exponent_bits}")
     if mantissa_bits < 0:
         raise ValueError(f"reduce_precision: mantissa_bits must be at least 0, got {mantissa_bits}")
-    return reduce_precision_p.bind(operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits))
+    return reduce_precision_p.bind(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
 
 
 deflinear_elementwise(reduce_precision_p, reduce_precision)

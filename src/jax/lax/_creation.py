@@ -15,9 +15,11 @@ from jax._ground.structural import broadcast_in_dim_p, convert_element_type_p
 from jax._language import rules
 from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
+from jax._language.trace import Tracer
 from jax._language.zeros import Zero
 from jax._lowering import hlo
 from jax._lowering.rules import fusible, register_lowering
+from jax.errors import JAXTypeError, explain
 from jax.lax._arithmetic import add
 from jax.lax._bitwise import bitwise_and
 from jax.lax._comparison import eq, ge
@@ -29,7 +31,7 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: 
     """An array of ``shape`` with ``fill_value`` everywhere.
 
     Args:
-      shape: its shape.
+      shape: its shape; an integer for a vector.
       fill_value: a scalar or 0-d array.
       dtype: its dtype; if None that of ``fill_value`` (weak for a Python number).
       sharding: how it is laid out over devices, if not left to the compiler.
@@ -37,7 +39,7 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: 
     Raises:
       TypeError: when ``fill_value`` is not a scalar.
     """
-    shape = as_shape(shape)
+    shape = as_shape((shape,) if type(shape) is int else shape)
     aval = typeof(fill_value)
     if aval.shape:
         raise TypeError(f"full: fill_value must be a scalar, got an array of shape {aval.shape}; jnp.full and "
@@ -118,12 +120,23 @@ def as_shape(shape: Any) -> tuple[Any, ...]:
     try:
         sizes = tuple([d if type(d) is int else _size(d) for d in shape])
     except TypeError:
-        raise TypeError(f"shapes must be sequences of integers known while tracing, got {shape!r}. If it comes from a "
-                        "traced value, mark the argument as static or compute it with numpy.") from None
+        traced = _first_tracer(shape)
+        if traced is not None:
+            raise JAXTypeError(explain(
+                f"shapes must be sequences of integers known while tracing, got {shape!r}, which has", traced, "",
+                "make the argument that the size comes from static (static_argnums or static_argnames of jax.jit), take "
+                "the size from the shape of another argument, or make the array large enough and mask it (jnp.where).",
+            )) from None
+        raise TypeError(f"shapes must be sequences of integers known while tracing, got {shape!r}") from None
     for d in sizes:
         if type(d) is int and d < 0:
             raise TypeError(f"shapes cannot have negative sizes, got {sizes}")
     return sizes
+
+
+def _first_tracer(shape: Any) -> Tracer | None:
+    sizes = shape if isinstance(shape, (list, tuple)) else (shape,)
+    return next((d for d in sizes if isinstance(d, Tracer)), None)
 
 
 def _size(d: Any) -> Any:

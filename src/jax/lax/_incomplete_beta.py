@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from jax._ground.families import defjvp, like
+from jax._ground.structural import instantiate_zeros
+from jax._transforms.jvp import jvp_flat
 from jax.lax._arithmetic import add, div, mul, neg, sub
-from jax.lax._bitwise import bitwise_and, bitwise_not, bitwise_or
-from jax.lax._comparison import eq, ge, gt, le, lt
+from jax.lax._bitwise import bitwise_and, bitwise_or
+from jax.lax._comparison import eq, gt, lt, ne
 from jax.lax._composed import composed, epsilon, iterate, partial_derivative
 from jax.lax._creation import full_like
 from jax.lax._densities import beta_density
@@ -20,24 +22,60 @@ from jax.lax._magnitude import abs
 from jax.lax._select import where
 
 
-def _fraction(a: Any, b: Any, x: Any) -> Any:
+def _advance(n: Any, a: Any, b: Any, x: Any, c: Any, d: Any, h: Any) -> list[Any]:
+    """Two terms of Lentz's method: its two quotients, the fraction so far, and the factor by which that has changed."""
     one = like(x, 1)
 
-    def advance(numerator: Any, c: Any, d: Any) -> Any:
+    def quotients(numerator: Any, c: Any, d: Any) -> Any:
         return add(one, div(numerator, c)), div(one, add(one, mul(numerator, d)))
 
-    def step(n: Any, c: Any, d: Any, h: Any) -> Any:
-        a2n = add(a, mul(like(n, 2), n))
-        even = div(mul(mul(n, sub(b, n)), x), mul(sub(a2n, one), a2n))
-        c, d = advance(even, c, d)
-        h = mul(h, mul(c, d))
-        odd = neg(div(mul(mul(add(a, n), add(add(a, b), n)), x), mul(a2n, add(a2n, one))))
-        c, d = advance(odd, c, d)
-        factor = mul(c, d)
-        return gt(abs(sub(factor, one)), epsilon(x)), c, d, mul(h, factor)
+    a2n = add(a, mul(like(n, 2), n))
+    even = div(mul(mul(n, sub(b, n)), x), mul(sub(a2n, one), a2n))
+    c, d = quotients(even, c, d)
+    factor = mul(c, d)
+    odd = neg(div(mul(mul(add(a, n), add(add(a, b), n)), x), mul(a2n, add(a2n, one))))
+    c, d = quotients(odd, c, d)
+    factor = mul(factor, mul(c, d))
+    return [c, d, mul(h, factor), factor]
 
+
+def _first(a: Any, b: Any, x: Any) -> list[Any]:
+    one = like(x, 1)
     d = div(one, sub(one, div(mul(add(a, b), x), add(a, one))))
-    return iterate(step, (full_like(x, 1), d, d))[2]
+    return [full_like(x, 1), d, d]
+
+
+def _fraction(*args: Any) -> Any:
+    def step(n: Any, *state: Any) -> Any:
+        *state, factor = _advance(n, *args, *state)
+        return gt(abs(sub(factor, like(factor, 1))), epsilon(factor)), *state
+    return iterate(step, tuple(_first(*args)))[2]
+
+
+def _fraction_slope(position: int) -> Any:
+    """The derivative of the fraction, which has a test of convergence of its own.
+
+    For an integer ``b`` the fraction ends after ``b`` terms, its derivative does not.
+    """
+    def slope(*args: Any) -> Any:
+        unit = [full_like(x, int(i == position)) for i, x in enumerate(args)]
+
+        def step(n: Any, *state: Any) -> Any:
+            values, slopes = jvp_flat(lambda *v: _advance(n, *v), [*args, *state[:3]], [*unit, *state[3:]])
+            *values, factor = values
+            *slopes, change = map(instantiate_zeros, slopes)
+            h, tiny = values[2], epsilon(factor)
+            more = bitwise_or(gt(abs(sub(factor, like(factor, 1))), tiny),
+                              gt(abs(mul(h, change)), mul(tiny, add(abs(h), abs(slopes[2])))))
+            return more, *values, *slopes
+        start, slopes = jvp_flat(_first, list(args), unit)
+        return iterate(step, (*start, *map(instantiate_zeros, slopes)))[5]
+    return slope
+
+
+_fraction_p = composed("beta_fraction", _fraction, 3)
+_fraction_slopes = [composed(f"beta_fraction_grad_{name}", _fraction_slope(i), 3) for i, name in enumerate("abx")]
+defjvp(_fraction_p, *[lambda t, *args, p=p: mul(t, p.bind(*args)) for p in _fraction_slopes])
 
 
 def _beta_cdf(a: Any, b: Any, x: Any) -> Any:
@@ -49,14 +87,16 @@ def _beta_cdf(a: Any, b: Any, x: Any) -> Any:
     # The fraction converges fast below the mean; above it, by symmetry, with the roles of a and b exchanged.
     swap = gt(y, div(add(p, one), add(add(p, q), like(p, 2))))
     first, second, z = where(swap, q, p), where(swap, p, q), where(swap, sub(one, y), y)
-    tail = div(mul(beta_density(p, q, y), _fraction(first, second, z)), first)
+    tail = div(mul(beta_density(p, q, y), _fraction_p.bind(first, second, z)), first)
     out = where(swap, sub(one, tail), tail)
     low = bitwise_or(eq(x, zero), bitwise_and(bitwise_or(eq(b, zero), eq(a, infinity)), lt(x, one)))
     high = bitwise_or(eq(x, one), bitwise_and(bitwise_or(eq(a, zero), eq(b, infinity)), gt(x, zero)))
     out = where(low, zero, where(high, one, out))
     degenerate = bitwise_or(bitwise_and(eq(a, zero), eq(b, zero)), bitwise_and(eq(a, infinity), eq(b, infinity)))
-    valid = bitwise_and(bitwise_and(ge(a, zero), ge(b, zero)), bitwise_and(ge(x, zero), le(x, one)))
-    return where(bitwise_and(valid, bitwise_not(degenerate)), out, like(x, np.nan))
+    invalid = bitwise_or(bitwise_or(lt(a, zero), lt(b, zero)), bitwise_or(lt(x, zero), gt(x, one)))
+    # ge(x, 0) will not do instead: XLA takes abs(x), exp(x) ... for non-negative even where they are NaN.
+    missing = bitwise_or(bitwise_or(ne(a, a), ne(b, b)), ne(x, x))
+    return where(bitwise_or(bitwise_or(invalid, missing), degenerate), like(x, np.nan), out)
 
 
 def _slope(position: int) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from jax._ground.families import defjvp, like
 from jax.lax._arithmetic import add, div, mul, neg, sub
 from jax.lax._bitwise import bitwise_and, bitwise_or
-from jax.lax._comparison import eq, ge, gt, lt
+from jax.lax._comparison import eq, ge, gt, lt, ne
 from jax.lax._composed import composed, epsilon, iterate, partial_derivative
 from jax.lax._creation import full_like
 from jax.lax._densities import gamma_density
@@ -56,6 +56,34 @@ def _fraction(a: Any, x: Any) -> Any:
     return iterate(step, (full_like(x, np.inf), d, d))[2]
 
 
+def _fraction_slope(a: Any, x: Any) -> tuple[Any, Any]:
+    """The fraction and its derivative with respect to ``a``, which has a test of convergence of its own.
+
+    For an integer ``a`` the fraction ends after ``a`` terms, its derivative does not.
+    """
+    first = add(sub(x, a), like(x, 1))
+    tiny = epsilon(x)
+
+    def step(n: Any, c: Any, d: Any, h: Any, c_slope: Any, d_slope: Any, h_slope: Any) -> Any:
+        numerator = mul(n, sub(a, n))
+        denominator = add(first, mul(like(n, 2), n))
+        quotient = div(numerator, c)
+        c_slope = sub(div(sub(n, mul(quotient, c_slope)), c), like(x, 1))
+        c = add(denominator, quotient)
+        below = sub(add(mul(n, d), mul(numerator, d_slope)), like(x, 1))
+        d = div(like(d, 1), add(denominator, mul(numerator, d)))
+        d_slope = neg(mul(mul(d, d), below))
+        factor = mul(c, d)
+        change = add(mul(c_slope, d), mul(c, d_slope))
+        more = bitwise_or(gt(abs(sub(factor, like(factor, 1))), tiny),
+                          gt(abs(mul(h, change)), mul(tiny, add(abs(h), abs(h_slope)))))
+        return more, c, d, mul(h, factor), c_slope, d_slope, add(mul(h_slope, factor), mul(h, change))
+    d = div(like(x, 1), first)
+    zero = full_like(x, 0)
+    _, _, h, _, _, h_slope = iterate(step, (full_like(x, np.inf), d, d, zero, mul(d, d), mul(d, d)))
+    return h, h_slope
+
+
 def _regions(a: Any, x: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
     """Where the fraction is used; usable arguments; and arguments for series and fraction, harmless where not used."""
     zero, one, infinity = like(a, 0), like(a, 1), like(a, np.inf)
@@ -71,8 +99,10 @@ def _edges(a: Any, x: Any, inside: Any, at_zero: Any, at_infinity: Any) -> Any:
     low = bitwise_or(eq(x, zero), eq(a, infinity))
     high = bitwise_or(eq(a, zero), eq(x, infinity))
     out = where(low, like(a, at_zero), where(high, like(a, at_infinity), inside))
-    valid = bitwise_and(bitwise_and(ge(a, zero), ge(x, zero)), eq(bitwise_and(low, high), False))
-    return where(valid, out, like(a, np.nan))
+    invalid = bitwise_or(bitwise_or(lt(a, zero), lt(x, zero)), bitwise_and(low, high))
+    # ge(x, 0) will not do instead: XLA takes abs(x), exp(x) ... for non-negative even where they are NaN.
+    missing = bitwise_or(ne(a, a), ne(x, x))
+    return where(bitwise_or(invalid, missing), like(a, np.nan), out)
 
 
 def _both_tails(a: Any, x: Any) -> tuple[Any, Any, Any]:
@@ -133,7 +163,7 @@ def _relative_slopes(a: Any, x: Any) -> tuple[Any, Any, Any, Any, Any]:
     growth = sub(log(y), digamma(p))
     total, slope = partial_derivative(_series, 0, (p, near))
     by_series = add(mul(total, sub(growth, div(like(p, 1), p))), slope)
-    total, slope = partial_derivative(_fraction, 0, (q, far))
+    total, slope = _fraction_slope(q, far)
     return upper, p, y, by_series, add(mul(total, growth), slope)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from jax._ground.families import (
@@ -58,8 +59,12 @@ def integer_pow(x: Any, y: int) -> Any:
     """``x ** y`` for a Python integer ``y``, by repeated multiplication. ``x ** 0`` is 1 everywhere.
 
     Raises:
-      TypeError: for booleans, and for a negative power of integers.
+      TypeError: for booleans, for a negative power of integers, and for a ``y`` that is no Python integer.
     """
+    try:
+        y = operator.index(y)
+    except TypeError:
+        raise TypeError(f"integer_pow: y must be a Python integer, got {y!r}; lax.pow takes other powers.") from None
     if y < 0 and category(typeof(x).dtype) in INTEGERS:
         raise TypeError(f"integer_pow: integers have no negative powers, got {typeof(x).str_short(False)} and y={y}. "
                         "Convert the operand to a floating dtype first.")

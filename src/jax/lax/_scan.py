@@ -12,10 +12,12 @@ from jax._base import _jaxlib, config
 from jax._base.caching import no_context, weak_cache
 from jax._base.source import api_boundary
 from jax._ground.structural import broadcast_to_axis
+from jax._language import rules
 from jax._language.avals import physical_aval, typeof
 from jax._language.effects import ordered_effects
 from jax._language.jaxpr import ClosedJaxpr
 from jax._language.primitive import Primitive
+from jax._language.refs import is_ref_type, use
 from jax._lowering import hlo
 from jax._lowering.context import LoweringContext, TokenSet, no_tokens
 from jax._lowering.emit import emit_with_tokens
@@ -38,6 +40,7 @@ from jax.lax._control_common import (
 )
 from jax.lax._eager_calls import eager_calls
 from jax.lax._join import concatenate
+from jax.lax._loop_references import along_references, check_references, discharge_scan, refuse_references
 from jax.lax._shape import reshape
 from jax.lax._slice import index_in_dim, slice_in_dim
 from jax.tree_util import (
@@ -113,6 +116,13 @@ def run_scan(api: str, f: Callable[..., Any], adapt: Callable[..., Any], init: A
     xs_leaves, xs_tree = tree_flatten(xs)
     init_leaves, carry_avals = operands(api, "init", init_tree, init_leaves)
     xs_leaves, xs_avals = operands(api, "xs", xs_tree, xs_leaves)
+    if use.begun:
+        refuse_references(api, "init", carry_avals, "Close over the reference instead.")
+        if any([is_ref_type(a) for a in xs_avals]):
+            length = _find_length(api, xs_avals, xs_tree, length)
+            adapt, init, xs = along_references(adapt, init, xs_leaves, xs_tree, length, bool(reverse))
+            (_, carry), ys = run_scan(api, f, adapt, init, xs, length, reverse, unroll, True)
+            return carry, ys
     length = _find_length(api, xs_avals, xs_tree, length)
     unroll = _find_unroll(api, unroll, length)
     if config.disable_jit.value and length:
@@ -121,6 +131,8 @@ def run_scan(api: str, f: Callable[..., Any], adapt: Callable[..., Any], init: A
     staged, new_avals = _stage_body(api, f, adapt, init_tree, xs_tree, carry_avals, x_avals, hidden)
     if new_avals is not carry_avals:
         init_leaves = [with_aval(x, a, b) for x, a, b in zip(init_leaves, carry_avals, new_avals, strict=True)]
+    if use.begun:
+        check_references(api, f, staged.consts, xs_leaves, xs_tree, lambda path: f"xs{path}")
     outs = bind_scan(staged.jaxpr, staged.consts, init_leaves, xs_leaves, length, bool(reverse), unroll)
     carry_tree, ys_tree = treedef_children(staged.out_tree)
     n = len(init_leaves)
@@ -385,6 +397,7 @@ def scan_bind(*args: Any, **params: Any) -> list[Any]:
 
 
 scan_p.def_effectful_abstract_eval(_abstract)
+rules.discharge_rules[scan_p] = discharge_scan(scan_p)
 scan_p.def_impl(eager_calls(scan_p, "jaxpr"))
 register_lowering(scan_p, _lower, cacheable=False)
 inner_bodies[scan_p] = (("jaxpr",), True)

@@ -19,6 +19,7 @@ from jax._transforms.batch_jaxpr import batch_jaxpr_axes
 from jax._transforms.dce import dce_jaxpr, prune_consts
 from jax._transforms.jvp import jvp_jaxpr
 from jax._transforms.linearize import SplitTrace, split_rules
+from jax._transforms.references import has_tangent_references, linearize_discharged
 from jax._transforms.transpose import backward_pass
 from jax.lax._control_common import (
     Marks,
@@ -99,6 +100,9 @@ def _first_loop(halves: Halves, args: Sequence[Any], num_consts: int, num_carry:
 
 def _linearize(trace: Any, primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
                **params: Any) -> Any:
+    if jaxpr.effects and has_tangent_references(tangents):
+        params = dict(params, jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry)
+        return linearize_discharged(trace, scan_p, primals, tangents, params)
     nonzeros = tuple([type(t) is not Zero for t in tangents])
     halves = linearized_halves(jaxpr, nonzeros, num_consts, num_carry)
     outs, fixed, along = run_in(trace.parent, _first_loop, halves, primals, num_consts, num_carry, params)

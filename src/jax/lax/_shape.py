@@ -176,7 +176,7 @@ def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Sequence[in
     shape = canonicalize_shape(shape, "broadcast_in_dim: shape")
     if type(broadcast_dimensions) is not tuple:
         broadcast_dimensions = canonicalize_shape(broadcast_dimensions, "broadcast_in_dim: broadcast_dimensions")
-    if len(shape) == len(broadcast_dimensions) and isinstance(operand, _Array) and operand.shape == shape:
+    if isinstance(operand, _Array) and operand.shape == shape and broadcast_dimensions == tuple(range(len(shape))):
         return operand
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=broadcast_dimensions,
                                    sharding=out_sharding)

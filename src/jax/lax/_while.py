@@ -11,15 +11,18 @@ from jax import dtypes
 from jax._base import config
 from jax._base.caching import no_context, weak_cache
 from jax._base.source import api_boundary
+from jax._language import rules
 from jax._language.avals import ShapedArray, typeof
-from jax._language.effects import ordered_effects
+from jax._language.effects import RefEffect, ordered_effects, shifted
 from jax._language.jaxpr import ClosedJaxpr, Literal
 from jax._language.primitive import Primitive
+from jax._language.refs import Ref, use
 from jax._language.trace import Tracer
 from jax._lowering import hlo
 from jax._lowering.context import LoweringContext, TokenSet, no_tokens
 from jax._lowering.emit import emit_with_tokens
 from jax._lowering.rules import inner_bodies, register_lowering
+from jax._transforms.references import bind_discharged
 from jax.errors import ConcretizationTypeError
 from jax.lax._arithmetic import add
 from jax.lax._comparison import lt
@@ -41,6 +44,7 @@ from jax.lax._control_common import (
     without,
 )
 from jax.lax._eager_calls import eager_calls
+from jax.lax._loop_references import discharge_while, refuse_references, refuse_writes
 from jax.lax._scan import run_scan
 from jax.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten, treedef_children, treedef_tuple
 
@@ -99,9 +103,13 @@ def run_while(api: str, cond_fun: Callable[..., Any], body_fun: Callable[..., An
     """``while_loop`` with ``adapt(body_fun)``; the first ``hidden`` of the carry's components are not the caller's."""
     leaves, tree = tree_flatten(init)
     leaves, old_avals = operands(api, "init_val", tree, leaves)
+    if use.begun:
+        refuse_references(api, "init_val", old_avals, "Close over the reference instead.")
     body, avals = _stage_body(api, body_fun, adapt, tree, old_avals, hidden)
     cond = stage(api, cond_fun, treedef_tuple((tree,)), avals)
     _check_predicate(cond_fun, cond)
+    if use.begun:
+        refuse_writes(api, cond_fun, cond.jaxpr)
     if avals is not old_avals:
         leaves = [with_aval(x, a, b) for x, a, b in zip(leaves, old_avals, avals, strict=True)]
     return tree_unflatten(tree, bind_while(cond.jaxpr, cond.consts, body.jaxpr, body.consts, leaves))
@@ -180,7 +188,12 @@ while_p.abstract_cache = None
 
 
 def _abstract(*avals: Any, body_jaxpr: ClosedJaxpr, cond_jaxpr: ClosedJaxpr, **params: Any) -> Any:
-    return [v.aval for v in body_jaxpr.jaxpr.outvars], body_jaxpr.effects | cond_jaxpr.effects
+    effects = body_jaxpr.effects | cond_jaxpr.effects
+    if effects and use.begun:
+        first = params["cond_nconsts"]
+        effects = shifted(body_jaxpr.effects, first) | {e for e in cond_jaxpr.effects
+                                                        if not isinstance(e, RefEffect) or e.index < first}
+    return [v.aval for v in body_jaxpr.jaxpr.outvars], effects
 
 
 def _lower(ctx: LoweringContext, *args: Any, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, body_nconsts: int,
@@ -219,8 +232,18 @@ def _lower(ctx: LoweringContext, *args: Any, cond_nconsts: int, cond_jaxpr: Clos
     return state[n:-1] if early else state[n:]
 
 
+_call = eager_calls(while_p, "body_jaxpr")
+
+
+def _impl(*args: Any, **params: Any) -> Any:
+    if use.begun and any([type(x) is Ref for x in args]):  # the condition and the body may share some
+        return bind_discharged(while_p, args, params)
+    return _call(*args, **params)
+
+
 while_p.def_effectful_abstract_eval(_abstract)
-while_p.def_impl(eager_calls(while_p, "body_jaxpr"))
+rules.discharge_rules[while_p] = discharge_while(while_p)
+while_p.def_impl(_impl)
 register_lowering(while_p, _lower, cacheable=False)
 inner_bodies[while_p] = (("cond_jaxpr", "body_jaxpr"), True)
 

@@ -15,6 +15,7 @@ from jax._language.axes import axis_env
 from jax._language.effects import ordered_effects
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Var
+from jax._language.refs import is_ref_type, use
 from jax._language.staging import trace_to_jaxpr
 from jax._language.trace import run_in
 from jax._language.zeros import UndefinedPrimal, Zero
@@ -24,6 +25,7 @@ from jax._transforms.batch_jaxpr import batch_jaxpr_axes
 from jax._transforms.dce import dce_jaxpr, prune_consts
 from jax._transforms.jvp import jvp_jaxpr
 from jax._transforms.linearize import SplitTrace, split_rules
+from jax._transforms.references import batch_discharged, linearize_discharged
 from jax.lax._bitwise import and_p
 from jax.lax._control_common import (
     Marks,
@@ -89,6 +91,8 @@ def _jvp_bodies(body: ClosedJaxpr, cond: ClosedJaxpr, of_consts: tuple[bool, ...
 
 def _linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
     """The primal loop runs now; the tangent program runs it again beside its derivative."""
+    if use.begun and any([is_ref_type(typeof(x)) for x in primals]):  # which it must not change again
+        return linearize_discharged(trace, while_p, primals, tangents, params, every=True)
     outs = run_in(trace.parent, while_p.bind, *primals, **params)
     args, new, carry = _with_tangents(primals, tangents, **params)
     if not any(carry):
@@ -173,6 +177,9 @@ def _batch(axis: AxisData, args: Any, dims: Any, *, cond_nconsts: int, cond_jaxp
         init = [match_axis(axis.size, d, 0, x) if m else x for x, d, m in zip(init, init_dims, carry, strict=True)]
         outs = while_p.bind(*cond_consts, *consts, *init, **_params(cond, cond_nconsts, body, body_nconsts))
         return outs, [0 if m else None for m in carry]
+    if use.begun and any([is_ref_type(typeof(x)) for x in args]):
+        params = _params(cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts)
+        return batch_discharged(axis, while_p, args, dims, params)
     # Examples take different numbers of steps: the loop runs until none is left, carrying which are.
     if any(ordered_effects.contains(e) for e in body_jaxpr.effects | cond_jaxpr.effects):
         raise NotImplementedError("vmap of lax.while_loop with ordered effects (ordered callbacks, debug.print with "
@@ -237,7 +244,8 @@ def _dce(used_outputs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], Jaxpr
     outvars = [v if u else DropVar(v.aval) for v, u in zip(eqn.outvars, used_outputs, strict=True)]
     if all(used) and all(carry):
         return used, eqn if all(used_outputs) else eqn.replace(outvars=outvars)
-    return used, eqn.replace(invars=where(eqn.invars, used), outvars=where(outvars, carry), params=params)
+    return used, eqn.replace(invars=where(eqn.invars, used), outvars=where(outvars, carry), params=params,
+                             effects=while_p.abstract_eval(**params)[1])
 
 
 def _reduced(used_outputs: Sequence[bool], params: dict[str, Any]) -> tuple[Marks, dict[str, Any], Marks]:

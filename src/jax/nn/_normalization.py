@@ -174,6 +174,9 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1, out_
     if out_sharding is not None:
         raise NotImplementedError("one_hot: out_sharding is not supported; leave it out")
     if not isinstance(num_classes, (int, np.integer)):
+        if not hasattr(type(num_classes), "__index__"):
+            raise TypeError(f"one_hot: num_classes must be an integer, got {num_classes!r} of type "
+                            f"{type(num_classes).__name__}")
         num_classes = num_classes.__index__()
     dtype = dtypes.canonicalize_dtype(float) if dtype is None else dtypes.requested_dtype(dtype, where="one_hot")
     return _one_hot(x, num_classes=int(num_classes), dtype=dtype, axis=int(axis))

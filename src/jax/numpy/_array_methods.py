@@ -16,7 +16,9 @@ import numpy as np
 from jax import dtypes, lax
 from jax._api.placement import device_put
 from jax._base._jaxlib import xla
+from jax._base.source import filter_traceback
 from jax._language.avals import not_an_array_message, typeof
+from jax._language.refs import AbstractRef, operations
 from jax._language.trace import install_operators
 from jax.numpy import _cumulative as cumulative
 from jax.numpy import _positions as positions
@@ -46,7 +48,11 @@ def _not_an_operand(symbol: str, other: Any, soft: bool) -> Any:
 def _operator(function: Callable[..., Any], symbol: str, soft: bool = False) -> Callable[..., Any]:
     def method(self: Any, other: Any) -> Any:
         if type(other) in _known or _is_operand(other):
-            return function(self, other)
+            try:  # costs nothing unless it fails
+                return function(self, other)
+            except Exception as error:
+                filter_traceback(error)
+                raise
         return _not_an_operand(symbol, other, soft)
     method.__doc__ = f"``self {symbol} other``, element by element."
     return method
@@ -55,7 +61,11 @@ def _operator(function: Callable[..., Any], symbol: str, soft: bool = False) -> 
 def _reflected(function: Callable[..., Any], symbol: str) -> Callable[..., Any]:
     def method(self: Any, other: Any) -> Any:
         if type(other) in _known or _is_operand(other):
-            return function(other, self)
+            try:
+                return function(other, self)
+            except Exception as error:
+                filter_traceback(error)
+                raise
         return _not_an_operand(symbol, other, False)
     method.__doc__ = f"``other {symbol} self``, element by element."
     return method
@@ -121,8 +131,18 @@ def _iter(self: Any) -> Any:
 
 
 def _setitem(self: Any, index: Any, value: Any) -> None:
+    if type(self.aval) is AbstractRef:
+        operations["set"](self, index, value)
+        return
     raise TypeError("JAX arrays are immutable and cannot be assigned to. Instead of x[index] = value write "
                     "x = x.at[index].set(value); also .add, .multiply, .min, .max ...")
+
+
+def _at(self: Any) -> Any:
+    """Indexed, the elements of which ``.set``, ``.add`` ... make an updated copy. Of a reference, a view."""
+    if type(self.aval) is AbstractRef:
+        return operations["at"](self)
+    return IndexUpdater(self)
 
 
 def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
@@ -288,7 +308,7 @@ def _members() -> dict[str, Any]:
     members.update({name: _of_concrete_arrays(name) for name in _CONCRETE})
     members.update({
         "__getitem__": getitem, "__iter__": _iter,
-        "at": property(IndexUpdater, doc="Indexed, the elements of which ``.set``, ``.add`` ... make an updated copy."),
+        "at": property(_at),
         "__round__": _round, "__contains__": _contains, "__setitem__": _setitem, "__array_priority__": 100,
         "__array_namespace__": _array_namespace,
         "astype": _astype, "view": _view, "transpose": _transpose, "reshape": _reshape, "flatten": _flatten,

@@ -17,8 +17,9 @@ from jax import dtypes
 from jax._api.jit import jit
 from jax._base._jaxlib import xla
 from jax._base.config import numpy_rank_promotion
-from jax._ground.structural import broadcast_in_dim_p
+from jax._ground.structural import broadcast_in_dim_p, convert_element_type_p
 from jax._language.avals import typeof
+from jax._language.refs import AbstractRef, operations
 from jax._language.trace import current_trace
 from jax._runtime.transfer import to_device
 from jax.lax import GatherScatterMode, convert_element_type, div, full_like, select
@@ -92,8 +93,13 @@ def getitem(x: Any, index: Any) -> Any:
     """``x[index]``."""
     trace = _get_trace()
     if trace.staged:
-        plan, operands = parse(index, typeof(x).shape, True)
+        aval = typeof(x)
+        if type(aval) is AbstractRef:
+            return operations["get"](x, index)
+        plan, operands = parse(index, aval.shape, True)
         return get(x, plan, operands)
+    if type(x) is not _ArrayImpl and type(typeof(x)) is AbstractRef:
+        return operations["get"](x, index)
     t = type(index)
     if t is int:
         if -_FAR < index < _FAR:
@@ -165,9 +171,24 @@ def _compressed(x: Any, mask: Any) -> Any:
 # --- updating -------------------------------------------------------------------------------------------------------
 
 def _updated(plan: Plan, op: str, options: Options, x: Any, values: Any, *operands: Any) -> Any:
+    aval = typeof(x)
     if op == "divide" or op == "power":
-        return _combined(plan, op, options, x, values, *operands)
-    return update(x, plan, operands, as_dtype(values, typeof(x).dtype, False), op, options)
+        return _typed_as(aval, _combined(plan, op, options, x, values, *operands), op == "divide")
+    dtype = aval.dtype if op == "set" else _joint_dtype(aval.dtype, values)
+    if dtype != aval.dtype:
+        # Values are not rounded before they are combined: integers plus 1.5, twice, are three more.
+        x = convert_element_type(x, dtype)
+    return _typed_as(aval, update(x, plan, operands, as_dtype(values, dtype, False), op, options))
+
+
+def _typed_as(aval: Any, out: Any, inexact: bool = False) -> Any:
+    """``out`` with the type of the array that was updated; with ``inexact`` integers may become floats."""
+    have = typeof(out)
+    if have.dtype == aval.dtype and have.weak_type == aval.weak_type:
+        return out
+    if inexact and not dtypes.issubdtype(aval.dtype, np.inexact):
+        return out
+    return convert_element_type_p.bind(out, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=None)
 
 
 def _combined(plan: Plan, op: str, options: Options, x: Any, values: Any, *operands: Any) -> Any:
@@ -177,7 +198,7 @@ def _combined(plan: Plan, op: str, options: Options, x: Any, values: Any, *opera
         part = combine(get(x, plan, operands, options), values)
         return update(convert_element_type(x, typeof(part).dtype), plan, operands, part, "set", options)
     # An element that is named several times is combined with each of the values: with their product.
-    product_dtype = dtypes.promote_entries((dtypes.entry_of(x), dtypes.entry_of(values)))[0]
+    product_dtype = _joint_dtype(typeof(x).dtype, values)
     ones = full_like(x, 1, product_dtype)
     return combine(x, update(ones, plan, operands, as_dtype(values, product_dtype, False), "multiply", options))
 
@@ -189,13 +210,16 @@ def _divide(x: Any, y: Any) -> Any:
 def _update_where(op: str, x: Any, mask: Any, value: Any) -> Any:
     """The update with a scalar of the elements where ``mask``, of the leading axes of ``x``, is true."""
     aval = typeof(x)
-    value = broadcast_to(as_dtype(value, aval.dtype, False), aval.shape)
-    combine = _combine_of(op, aval.dtype, None)
+    dtype = aval.dtype if op == "set" else _joint_dtype(aval.dtype, value)
+    if dtype != aval.dtype:
+        x = convert_element_type(x, dtype)
+    value = broadcast_to(as_dtype(value, dtype, False), aval.shape)
+    combine = _combine_of(op, dtype, None)
     new = value if combine is None else combine(x, value)
     if mask.shape != aval.shape:
         mask = broadcast_in_dim_p.bind(mask, shape=aval.shape, broadcast_dimensions=tuple(range(mask.ndim)),
                                        sharding=None)
-    return select(mask, new, x)
+    return _typed_as(aval, select(mask, new, x))
 
 
 _ONE_PASS = frozenset(("set", "add", "subtract", "multiply", "min", "max"))
@@ -233,19 +257,22 @@ def _scalar_under_mask(x: Any, mask: Any, values: Any) -> bool:
             and isinstance(typeof(x).dtype, np.dtype))
 
 
-_unsafe: dict[tuple[Any, Any], bool] = {}
+_joint_dtypes: dict[tuple[Any, Any], Any] = {}
+
+
+def _joint_dtype(dtype: Any, values: Any) -> Any:
+    """The dtype that holds elements of ``dtype`` and ``values``."""
+    t = type(values)
+    key = (dtype, t if t in _SCALARS else dtypes.entry_of(values))
+    joint = _joint_dtypes.get(key)
+    if joint is None:
+        joint = _joint_dtypes[key] = dtypes.promote_entries(((dtype, False), dtypes.entry_of(values)))[0]
+    return joint
 
 
 def _check_cast(dtype: Any, values: Any) -> None:
     """Warns when values lose something in the conversion to ``dtype``."""
-    t = type(values)
-    key = (dtype, t if t in _SCALARS else dtypes.entry_of(values))
-    unsafe = _unsafe.get(key)
-    if unsafe is None:
-        entry = dtypes.entry_of(values)
-        unsafe = dtypes.promote_entries(((dtype, False), entry))[0] != dtype
-        _unsafe[key] = unsafe
-    if unsafe:
+    if _joint_dtype(dtype, values) != dtype:
         warnings.warn(
             f"x.at[...] with x of dtype {dtype}: the values of dtype {dtypes.entry_of(values)[0]} cannot be converted "
             "safely and lose information. This will be an error one day; convert them with .astype(...) to say that it "
@@ -318,7 +345,7 @@ class IndexedElements:
     multiply = _updater("multiply", "``x`` with the elements multiplied with ``values``.")
     mul = multiply
     divide = _updater("divide", "``x`` with the elements divided by ``values``; integers become floats, in all of ``x``.")
-    power = _updater("power", "``x`` with the elements raised to the powers ``values``.")
+    power = _updater("power", "``x`` with the elements raised to the powers ``values``, in the dtype of ``x``.")
     min = _updater("min", "``x`` with each element replaced by the smaller one of itself and ``values``.")
     max = _updater("max", "``x`` with each element replaced by the larger one of itself and ``values``.")
 

@@ -15,7 +15,7 @@ from jax._ground.structural import convert
 from jax._language import dims
 from jax._language.avals import typeof
 from jax.numpy._joining import concatenate
-from jax.numpy._promotion import as_dtype, check_arraylike_or_none, promote_dtypes_inexact, shape_of, unwrap
+from jax.numpy._promotion import as_dtype, check_arraylike, check_arraylike_or_none, promote_dtypes_inexact, shape_of, unwrap
 from jax.numpy._reductions import sum as _sum
 from jax.numpy._statistics import average
 from jax.numpy._ufuncs_elementary import sqrt
@@ -54,6 +54,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
 
 @functools.partial(composite, static_argnames=("rowvar", "ddof", "dtype"))
 def _cov(m: Any, y: Any, fweights: Any, aweights: Any, rowvar: bool, ddof: int, dtype: Any) -> Any:
+    check_arraylike("cov", m)
     check_arraylike_or_none("cov", m, y, fweights, aweights)
     given = [unwrap(v) for v in (m, y) if v is not None]
     given = promote_dtypes_inexact(*given)
@@ -65,7 +66,7 @@ def _cov(m: Any, y: Any, fweights: Any, aweights: Any, rowvar: bool, ddof: int, 
     weights = _weights(fweights, aweights, n, typeof(x).dtype)
     if weights is None:
         mean = average(x, axis=1)
-        divisor = n - ddof
+        divisor = np.nan if dims.is_zero(n) else n - ddof  # the mean of nothing is not a number
         scaled = x - lax.expand_dims(mean, (1,))
         weighted = scaled
     else:

@@ -68,8 +68,8 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> t
     """The order in which :func:`einsum` multiplies pairs, and a table of what that costs (from opt_einsum).
 
     Returns:
-      ``(path, info)``: a list that starts with ``"einsum_path"``, for ``einsum(..., optimize=path)``, and an object
-      that prints as a table.
+      ``(path, info)``: a list of the positions of operands to multiply, for ``einsum(..., optimize=path)``, and an
+      object that prints as a table. NumPy's list starts with the string ``"einsum_path"``, this one does not.
     """
     import opt_einsum  # only here and for three operands or more
     spec, arrays = _read_call(subscripts, operands)
@@ -79,7 +79,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> t
     text = [_letters(k, names) for k in (*labels, out)]
     optimize = {True: "optimal", False: "auto"}.get(optimize, optimize) if isinstance(optimize, bool) else optimize
     path, info = opt_einsum.contract_path(f"{','.join(text[:-1])}->{text[-1]}", *shapes, shapes=True, optimize=optimize)
-    return ["einsum_path", *path], info
+    return list(path), info
 
 
 def _letters(labels: Labels, names: dict[Hashable, str]) -> str:

@@ -28,7 +28,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     Args:
       a: an array.
       bins: the number of bins of one width, or the edges.
-      range: ``(lowest, highest)``; the least and greatest element by default.
+      range: ``(lowest, highest)``; by default the least and greatest element, or 0 and 1 for an empty array.
       weights: ignored.
 
     Raises:
@@ -49,7 +49,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         raise ValueError(f"histogram_bin_edges: bins must be a number or a vector of edges, got shape {shape_of(bins)}")
     bins = canonical_dim(bins, "histogram_bin_edges: bins")
     if not limits and dims.is_zero(dims.size_of(shape_of(a))):
-        raise ValueError("histogram_bin_edges: an empty array has no range; pass range=")
+        limits = [np.array([0, 1])]
     return _edges(a, limits, bins=bins)
 
 

@@ -17,7 +17,7 @@ from jax._api.indexing import Slice
 from jax._base._jaxlib import xla
 from jax._base.caching import cache
 from jax._language.trace import Tracer
-from jax.errors import NonConcreteBooleanIndexError, TracerIntegerConversionError
+from jax.errors import JAXIndexError, NonConcreteBooleanIndexError, TracerIntegerConversionError, explain
 from jax.numpy._creation import asarray
 
 _Array = xla.Array
@@ -163,10 +163,12 @@ def _range(s: slice, n: Any, axis: int, static: bool, plan: list[Any], operands:
     try:
         start, stop, step = s.indices(n)
     except TracerIntegerConversionError:
-        raise IndexError(
-            f"slice bounds must be known while tracing, and {s} along axis {axis} has a traced one: the size of the result "
-            "would depend on values. For a slice of known size at a computed place use "
-            "jax.lax.dynamic_slice_in_dim(x, start, size, axis); or make the bound a static argument.") from None
+        traced = next(x for x in (s.start, s.stop, s.step) if isinstance(x, Tracer))
+        raise JAXIndexError(explain(
+            f"slice bounds must be known while tracing, or the size of the result would depend on values, and {s} along "
+            f"axis {axis} has", traced, "", "for a slice of known size at a computed place use "
+            "jax.lax.dynamic_slice_in_dim(x, start, size, axis), or make the bound a static argument (static_argnums or "
+            "static_argnames of jax.jit).")) from None
     if step == 1:
         size = stop - start if stop > start else 0
         if size == n:

@@ -163,6 +163,8 @@ def _starts(b: Basic, shape: Any, operands: Sequence[Any], wrap: bool, check: bo
     within = None
     for (axis, unknown), i in zip(b.moving, operands, strict=True):
         if unknown:
+            if dims.is_zero(shape[axis]):
+                raise IndexError(f"an index points into an axis of size 0: axis {axis} of an array of shape {shape}")
             i = _as_places(i, shape[axis], dtype, wrap)
             if check:
                 ok = _is_within(i, shape[axis])

@@ -188,6 +188,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
         raise ConcretizationTypeError(filt, "the size of the result of jnp.trim_zeros depends on the values")
     value = np.asarray(filt if not isinstance(filt, Tracer) else filt._concrete())
     rank = value.ndim
+    if not rank:
+        return asarray(filt)  # it has no ends
     axes = range(rank) if axis is None else canonical_axes(
         tuple(axis) if isinstance(axis, (tuple, list)) else (axis,), rank, "trim_zeros", "axis")
     found = value.nonzero()

@@ -173,8 +173,8 @@ def _poly(zeros: Any) -> Any:
     for i in range(shape_of(zeros)[0]):
         shifted = lax.pad(out, constant(typeof(out).dtype, 0), [(0, 1, 0)])
         root = lax.slice_in_dim(zeros, i, i + 1)
-        moved = lax.mul(lax.pad(out, constant(typeof(out).dtype, 0), [(1, 0, 0)]),
-                        broadcast_to(root, shape_of(shifted)))
+        # Padded after the product: the leading 1 stays one when a root is not finite.
+        moved = lax.pad(lax.mul(out, broadcast_to(root, shape_of(out))), constant(typeof(out).dtype, 0), [(1, 0, 0)])
         out = lax.sub(shifted, moved)
     return out
 

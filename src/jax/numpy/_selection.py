@@ -239,11 +239,15 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
     Raises:
       jax.errors.ConcretizationTypeError: for a traced ``a`` without ``size``.
+      ValueError: for a scalar, which has no axes.
 
     >>> import jax.numpy as jnp
     >>> jnp.nonzero(jnp.array([0, 3, 0, 4]))
     (Array([1, 3], dtype=int32),)
     """
+    check_arraylike("nonzero", a)
+    if not shape_of(unwrap(a)):
+        raise ValueError("nonzero: a scalar has no axes and so no indices; pass jnp.atleast_1d(a)")
     return _nonzero("nonzero", a, size, fill_value)
 
 

@@ -16,6 +16,13 @@ log_compiles = _o.declare(
     _o.BOOL,
     "Log, as warnings, each trace, lowering and compilation with its time.",
 )
+slow_compile_report_secs = _o.declare(
+    "jax_slow_compile_report_secs",
+    10.0,
+    _o.FLOAT,
+    "Log a summary of each compilation that takes at least so many seconds: where the time went, which lines made most "
+    "operations, what would help. -1 never does.",
+)
 explain_cache_misses = _o.declare(
     "jax_explain_cache_misses",
     False,

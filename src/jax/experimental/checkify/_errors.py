@@ -46,15 +46,26 @@ class JaxRuntimeError(ValueError):
     """Raised by :meth:`Error.throw`, :func:`check_error`, and by :func:`check` outside of programs."""
 
 
+# A kind of error that programs can be checked for.
 ErrorCategory = type[JaxException]
 
+# The checks that programs make themselves, with ``check``.
 user_checks: frozenset[ErrorCategory] = frozenset({FailedCheckError})
+# NaN in the result of an operation.
 nan_checks: frozenset[ErrorCategory] = frozenset({NaNError})
+# Divisions by zero.
 div_checks: frozenset[ErrorCategory] = frozenset({DivisionByZeroError})
+# Indices out of bounds, in reading and in writing.
 index_checks: frozenset[ErrorCategory] = frozenset({OOBError})
+# NaN and divisions by zero.
 float_checks = nan_checks | div_checks
+# Everything that is found without the program's help.
 automatic_checks = float_checks | index_checks
+# Automatic checks and those of the program.
 all_checks = automatic_checks | user_checks
+
+for _error in (JaxException, FailedCheckError, NaNError, DivisionByZeroError, OOBError, BatchedError, JaxRuntimeError):
+    _error.__module__ = "jax.experimental.checkify"  # the name users catch them by
 
 
 class Site:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 from jax._api.composite import composite
-from jax._ground.structural import instantiate_zeros
-from jax.custom_derivatives import custom_jvp
+from jax.custom_derivatives import SymbolicZero, custom_jvp
 from jax.nn import _normalization as normalization
 from jax.numpy._promotion import promote_args_inexact
 from jax.scipy.special._common import horner, like, operands
@@ -65,26 +65,38 @@ def log_softmax(x: Any, /, *, axis: Any = None) -> Any:
 
 @custom_jvp
 def _xlogy(x: Any, y: Any) -> Any:
-    zero = x == 0
-    return jnp.where(zero & ~jnp.isnan(y), jnp.zeros_like(x), x * jnp.log(jnp.where(zero, jnp.ones_like(y), y)))
+    zero = (x == 0) & ~jnp.isnan(y)
+    return jnp.where(zero, jnp.zeros_like(x), x * jnp.log(jnp.where(zero, jnp.ones_like(y), y)))
 
 
-@_xlogy.defjvp
+def _slopes(tangents: Any, by_x: Any, x: Any, y: Any) -> Any:
+    """The tangent of ``x * log(y)`` by its two slopes. Only what varies counts: at ``x = y = 0`` one may be infinite
+    and the other is 0."""
+    terms = []
+    if type(tangents[0]) is not SymbolicZero:
+        terms.append(tangents[0] * by_x)
+    if type(tangents[1]) is not SymbolicZero:
+        zero = (x == 0) & ~jnp.isnan(y)
+        terms.append(tangents[1] * (x / jnp.where(zero, jnp.ones_like(y), y)))
+    return sum(terms[1:], terms[0]) if terms else jnp.zeros_like(x)
+
+
+@functools.partial(_xlogy.defjvp, symbolic_zeros=True)
 def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
-    (x, y), (tx, ty) = primals, map(instantiate_zeros, tangents)
-    return _xlogy(x, y), tx * jnp.log(y) + ty * (x / y)
+    x, y = primals
+    return _xlogy(x, y), _slopes(tangents, jnp.log(y), x, y)
 
 
 @custom_jvp
 def _xlog1py(x: Any, y: Any) -> Any:
-    zero = x == 0
-    return jnp.where(zero & ~jnp.isnan(y), jnp.zeros_like(x), x * jnp.log1p(jnp.where(zero, jnp.zeros_like(y), y)))
+    zero = (x == 0) & ~jnp.isnan(y)
+    return jnp.where(zero, jnp.zeros_like(x), x * jnp.log1p(jnp.where(zero, jnp.zeros_like(y), y)))
 
 
-@_xlog1py.defjvp
+@functools.partial(_xlog1py.defjvp, symbolic_zeros=True)
 def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
-    (x, y), (tx, ty) = primals, map(instantiate_zeros, tangents)
-    return _xlog1py(x, y), tx * jnp.log1p(y) + ty * (x / (1 + y))
+    x, y = primals
+    return _xlog1py(x, y), _slopes(tangents, jnp.log1p(y), x, 1 + y)
 
 
 @composite

@@ -1,69 +1,69 @@
-"""``jax.scipy.stats.norm``: the normal distribution."""
+"""``jax.scipy.stats.norm``: the normal distribution with mean ``loc`` and standard deviation ``scale``.
+
+    >>> from jax.scipy.stats import norm
+    >>> float(norm.cdf(0.0))
+    0.5
+"""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from jax import numpy as jnp
-from jax._api.composite import composite
-from jax.numpy._promotion import promote_args_inexact
 from jax.scipy.special import log_ndtr, ndtr, ndtri
-
-_LOG_ROOT = 0.5 * math.log(2 * math.pi)
-
-
-def _scaled(name: str, x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
-    x, loc, scale = (jnp.asarray(v) for v in promote_args_inexact(f"norm.{name}", x, loc, scale))
-    return (x - loc) / scale, scale
+from jax.scipy.stats._common import HALF_LOG_TAU, cases, elementwise, keep
 
 
-@composite
+def _log_density(x: Any, loc: Any, scale: Any) -> Any:
+    valid = scale > 0
+    z = (x - loc) / scale
+    return cases(-0.5 * z * z - (HALF_LOG_TAU + jnp.log(keep(valid, scale, 1))), valid)
+
+
+@elementwise
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density at ``x`` with mean ``loc`` and standard deviation ``scale``."""
-    z, scale = _scaled("logpdf", x, loc, scale)
-    return -0.5 * z * z - (_LOG_ROOT + jnp.log(scale))
+    """The logarithm of the density. Operands are broadcast and of one floating dtype, which is
+    the result's; NaN unless ``scale > 0``."""
+    return _log_density(x, loc, scale)
 
 
-@composite
+@elementwise
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density at ``x``; arguments as for :func:`logpdf`."""
-    return jnp.exp(logpdf(x, loc, scale))
+    """The density; as :func:`logpdf`."""
+    return jnp.exp(_log_density(x, loc, scale))
 
 
-@composite
+@elementwise
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of values up to ``x``; arguments as for :func:`logpdf`."""
-    return ndtr(_scaled("cdf", x, loc, scale)[0])
+    """The probability of values up to ``x``; as :func:`logpdf`."""
+    return cases(ndtr((x - loc) / scale), scale > 0)
 
 
-@composite
+@elementwise
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of :func:`cdf`, accurate in both tails."""
-    return log_ndtr(_scaled("logcdf", x, loc, scale)[0])
+    return cases(log_ndtr((x - loc) / scale), scale > 0)
 
 
-@composite
+@elementwise
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of values above ``x``; arguments as for :func:`logpdf`."""
-    return ndtr(-_scaled("sf", x, loc, scale)[0])
+    """The probability of values above ``x``; as :func:`logpdf`."""
+    return cases(ndtr((loc - x) / scale), scale > 0)
 
 
-@composite
+@elementwise
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of :func:`sf`, accurate in both tails."""
-    return log_ndtr(-_scaled("logsf", x, loc, scale)[0])
+    return cases(log_ndtr((loc - x) / scale), scale > 0)
 
 
-@composite
+@elementwise
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The inverse of :func:`cdf`."""
-    q, loc, scale = (jnp.asarray(v) for v in promote_args_inexact("norm.ppf", q, loc, scale))
-    return ndtri(q) * scale + loc
+    """The inverse of :func:`cdf`; infinite at 0 and 1, NaN beyond."""
+    return cases(ndtri(q) * scale + loc, scale > 0)
 
 
-@composite
+@elementwise
 def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The inverse of :func:`sf`."""
-    q, loc, scale = (jnp.asarray(v) for v in promote_args_inexact("norm.isf", q, loc, scale))
-    return loc - ndtri(q) * scale
+    """The inverse of :func:`sf`; infinite at 0 and 1, NaN beyond."""
+    return cases(loc - ndtri(q) * scale, scale > 0)

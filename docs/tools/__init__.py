@@ -1,0 +1,1 @@
+"""What builds the documentation: code blocks that run, tables from the code, the API reference."""

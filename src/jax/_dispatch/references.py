@@ -1,0 +1,107 @@
+"""Running programs on references: discharged, they take arrays and return the new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from jax._base._jaxlib import xla
+from jax._base.caching import weak_cache
+from jax._language.discharge import discharged
+from jax._language.jaxpr import ClosedJaxpr
+from jax._language.refs import Ref, is_ref_type, use
+from jax._runtime import transfer
+
+
+class Pure(NamedTuple):
+    """A program on references as one on arrays.
+
+    Attributes:
+      jaxpr: takes arrays in place of references; returns the new arrays first, and then the results.
+      changed: the positions of the arguments whose new arrays it returns.
+    """
+
+    jaxpr: ClosedJaxpr
+    changed: tuple[int, ...]
+
+
+def pure_program(jaxpr: ClosedJaxpr) -> Pure | None:
+    """``jaxpr`` without references; None if it has none."""
+    return _pure_program(jaxpr) if use.begun else None
+
+
+@weak_cache
+def _pure_program(jaxpr: ClosedJaxpr) -> Pure | None:
+    for value in jaxpr.consts:
+        if isinstance(value, Ref):
+            raise NotImplementedError("a program that is to be run must have references among its arguments, not its "
+                                      f"constants; {value!r} is one")
+    closed, changed = (pure := discharged(jaxpr)).closed, pure.changed
+    if closed is jaxpr:
+        return None
+    if changed:
+        # New arrays come first, where donated arguments look for results that can have their memory.
+        old = closed.jaxpr
+        n = len(old.outvars) - len(changed)
+        closed = ClosedJaxpr(old.replace(outvars=[*old.outvars[n:], *old.outvars[:n]], effects=old.effects), closed.consts)
+    return Pure(closed, changed)
+
+
+def donations(pure: Pure, jaxpr: ClosedJaxpr, donated: Sequence[bool]) -> tuple[bool, ...]:
+    """Which arguments' memory the program may reuse: of references, that of the changed ones."""
+    asked = donated or (False,) * len(jaxpr.in_avals)
+    return tuple([i in pure.changed if is_ref_type(a) else bool(d)
+                  for i, (a, d) in enumerate(zip(jaxpr.in_avals, asked, strict=True))])
+
+
+def arrays_in(args: Sequence[Any]) -> list[Any]:
+    """The arguments with the arrays of references in their place."""
+    return [x.peek() if type(x) is Ref else x for x in args]
+
+
+def placement_of(pure: Pure, device: Any) -> Any:
+    """Where the pure program runs: shardings asked for results leave those of new arrays to the compiler."""
+    asked = getattr(device, "out_shardings", None)
+    if asked is None or not pure.changed:
+        return device
+    return device._replace(out_shardings=(*(None,) * len(pure.changed), *asked))
+
+
+class ProgramOnReferences:
+    """An executable that takes references; see :class:`jax._runtime.execute.Executable` for what it has."""
+
+    __slots__ = ("executable", "changed", "__weakref__")
+
+    def __init__(self, executable: Any, changed: tuple[int, ...]) -> None:
+        self.executable = executable
+        self.changed = changed
+
+    def call(self, args: Sequence[Any], committed: bool | None = None) -> list[Any]:
+        """Runs the program and puts the new arrays into the references."""
+        donated = self.executable.donated
+        inputs = [x if type(x) is not Ref else x.own(_copy) if i in donated else x.peek() for i, x in enumerate(args)]
+        outs = self.executable.call(inputs, committed)
+        n = len(self.changed)
+        for i, new in zip(self.changed, outs, strict=False):
+            args[i].store(new)
+        return outs[n:]
+
+    __call__ = call
+
+    @property
+    def out_avals(self) -> tuple[Any, ...]:
+        return self.executable.out_avals[len(self.changed):]
+
+    @property
+    def out_shardings(self) -> tuple[Any, ...]:
+        return tuple(self.executable.out_shardings)[len(self.changed):]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.executable, name)
+
+
+def _copy(x: Any) -> Any:
+    return transfer.copy(x) if type(x) is xla.ArrayImpl else x
+
+
+__all__ = ["ProgramOnReferences", "Pure", "arrays_in", "donations", "placement_of", "pure_program"]

@@ -1,0 +1,60 @@
+"""The documentation says what is true: its code runs and prints what it shows, and both languages say the same."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from docs.tools import pages, snippets
+
+ENGLISH = pages.names("en")
+
+
+def test_there_are_pages():
+    assert len(ENGLISH) >= 12
+
+
+@pytest.mark.parametrize("name", ENGLISH)
+def test_code_does_what_the_page_shows(name):
+    problems = list(snippets.problems(pages.read("en", name)))
+    assert not problems, "\n\n".join(problems)
+
+
+@pytest.mark.quick
+def test_each_page_is_there_in_both_languages():
+    assert pages.names("zh") == ENGLISH
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", ENGLISH)
+def test_translations_have_the_same_structure(name):
+    english, chinese = pages.read("en", name), pages.read("zh", name)
+    assert [level for level, _ in chinese.headings] == [level for level, _ in english.headings]
+    assert [(snippets.translated_info(f.info), f.body) for f in english.fences] == [(f.info, f.body) for f in chinese.fences]
+    assert all(re.search(r"[\u4e00-\u9fff]", text) or text.isascii() for _, text in chinese.headings)
+    # A paragraph left in English: more than a dozen English words in a row outside of code.
+    prose = re.sub(r"^```.*?^```$|`[^`]*`|<!--.*?-->|\]\([^)]*\)", "", chinese.text, flags=re.DOTALL | re.MULTILINE)
+    assert not re.search(r"(?:\b[A-Za-z']+\b[ ,]+){12,}", prose)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", ENGLISH)
+def test_code_is_read_as_it_stands(name):
+    """Every result belongs to code that runs, and no block is left out without a reason."""
+    fences = pages.read("en", name).fences
+    for before, fence in zip([None, *fences], fences, strict=False):
+        if fence.result("en"):
+            assert before is not None and (before.runs or before.result("en")), f"line {fence.line}"
+        if fence.directive == "not run":
+            assert fence.note, f"line {fence.line}: say why"
+
+
+@pytest.mark.quick
+def test_the_comparison_sees_differences():
+    page = pages.Page("en", "made-up", 'A\n\n```python\nprint(1)\n```\n\n```text title="Output"\n2\n```\n')
+    assert "but it is:\n1" in "".join(snippets.problems(page))
+    silent = pages.Page("en", "made-up", "```python\nprint(1)\n1/0\n```\n")
+    found = "".join(snippets.problems(silent))
+    assert "does not show this output" in found and "ZeroDivisionError" in found
+    assert snippets.matches("a ... c\nd", "a b\nb c  \nd\n") and not snippets.matches("a ... c", "a b")
