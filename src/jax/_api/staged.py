@@ -40,7 +40,10 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
     @api_boundary
     def jaxpr_maker(*args: Any, **kwargs: Any) -> Any:
         n = len(args)
-        at = {i % n if n else i for i in nums}
+        if any(not -n <= i < n for i in nums):
+            raise ValueError(f"make_jaxpr: static_argnums={nums} names a positional argument that was not given: the call "
+                             f"has {n}. Pass it by position.")
+        at = {i % n for i in nums}
         static = Static(tuple((i, args[i]) for i in sorted(at)), (), (), n)
         target = StaticFun(fun, static) if static.args else fun
         leaves, tree = tree_flatten((tuple(x for i, x in enumerate(args) if i not in at), kwargs))

@@ -11,6 +11,7 @@ from jax import dtypes
 from jax._base import _jaxlib, config
 from jax._base import source as source_info
 from jax._language import printing as _printing  # noqa: F401  (what is staged can be printed)
+from jax._language import manual
 from jax._language import trace as trace_mod
 from jax._language.avals import typeof
 from jax._language.effects import no_effects
@@ -180,6 +181,51 @@ class StagingTrace(Trace):
         return explain_origin(self, tracer)
 
 
+class ManualStagingTrace(StagingTrace):
+    """Staging inside of ``shard_map``: types say over which mesh axes values vary (:mod:`jax._language.manual`)."""
+
+    __slots__ = ()
+
+    def process(self, prim: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        instead = manual.typed_forms.get(prim)
+        if instead is not None:
+            out = trace_mod.run_in(self, instead, args, params)
+            if out is not None:
+                return out
+        outs = StagingTrace.process(self, prim, args, params)
+        eqn = self.eqns[-1]
+        self._retype(eqn, outs if prim.multiple_results else [outs])
+        return outs
+
+    def emit(self, prim: Any, args: Sequence[Any], params: dict[str, Any], out_avals: Sequence[Any],
+             effects: frozenset[Any], source: Any = None) -> list[StagedTracer]:
+        instead = manual.typed_forms.get(prim)
+        if instead is not None:
+            out = trace_mod.run_in(self, instead, args, params)
+            if out is not None:
+                return list(out) if prim.multiple_results else [out]
+        outs = super().emit(prim, args, params, out_avals, effects, source)
+        self._retype(self.eqns[-1], outs)
+        return outs
+
+    def _retype(self, eqn: JaxprEqn, outs: Sequence[StagedTracer]) -> None:
+        ins = [manual.vma_of(v.aval) for v in eqn.invars]
+        rule = manual.varying_rules.get(eqn.primitive)
+        if rule is None:
+            axes = frozenset().union(*ins)
+            found = [axes] * len(outs)
+        else:
+            found = rule(ins, eqn.params, [t.aval for t in outs])
+        for t, axes in zip(outs, found, strict=True):
+            if manual.vma_of(t.aval) != axes:
+                t.aval = t.variable.aval = manual.varying(t.aval, axes)
+
+
+def staging_trace(debug_info: DebugInfo = no_debug_info, parent: Trace | None = None) -> StagingTrace:
+    """A trace that records a program; inside of ``shard_map`` one that follows what varies."""
+    return (ManualStagingTrace if manual.typed_axes() else StagingTrace)(debug_info, parent)
+
+
 def leaf_paths(tree: Any) -> list[Any]:
     """The key paths of the leaves of a structure."""
     return [path for path, _ in tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0]]
@@ -222,7 +268,7 @@ def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
     Returns the jaxpr and its constants; these can be tracers of enclosing traces, which the caller hands on as
     operands.
     """
-    trace = StagingTrace(debug_info)
+    trace = staging_trace(debug_info)
     token = current_trace.set(trace)
     mark = trace_mod._marker.swap_local(True)
     try:

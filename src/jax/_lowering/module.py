@@ -24,6 +24,7 @@ from jax._lowering.context import (
     take_state,
 )
 from jax._lowering.emit import emit_with_tokens
+from jax._lowering.manual import Region
 from jax._lowering.passes import run_passes
 from jax._lowering.shardings import is_spread, sharding_attr
 from jax._lowering.subprograms import build_function
@@ -121,6 +122,7 @@ def lower_jaxpr_to_module(
     num_partitions: int = 1,
     backend: Any = None,
     spread: Any = None,
+    mesh: Any = None,
 ) -> LoweredModule:
     """Lowers ``closed`` for ``platforms``; see :class:`LoweredModule` for the calling convention.
 
@@ -131,6 +133,7 @@ def lower_jaxpr_to_module(
       arg_names, result_names: shown in the text.
       arg_attrs: attributes (as text) per argument of the program, such as shardings.
       spread: the devices of the program and the shardings of its arguments and results, where there are several.
+      mesh: named axes that collectives of the program refer to; it is written for one part.
 
     Raises:
       NotImplementedError: when a primitive has no rule for the platforms.
@@ -153,7 +156,8 @@ def lower_jaxpr_to_module(
         mod.module.operation.attributes["sym_name"] = string_attr(f"jit_{_symbol(name)}")
         for key, value in (("mhlo.num_replicas", num_replicas), ("mhlo.num_partitions", num_partitions)):
             mod.module.operation.attributes[key] = i32_attr(value)
-        _build_main(lowered, mod, program, arg_names, result_names, arg_attrs)
+        region = None if mesh is None else Region(mod, mesh, frozenset(mesh.axis_names))
+        _build_main(lowered, mod, program, arg_names, result_names, arg_attrs, region)
         settle(mod)
         lowered.fenced = mod.fenced
         if config.enable_checks.value:
@@ -201,7 +205,7 @@ def _plan_arguments(lowered: LoweredModule, program: ClosedJaxpr, donated: Seque
 
 
 def _build_main(lowered: LoweredModule, mod: ModuleContext, program: ClosedJaxpr, arg_names: Sequence[str] | None,
-                result_names: Sequence[str] | None, arg_attrs: Sequence[dict[str, Any]] | None) -> None:
+                result_names: Sequence[str] | None, arg_attrs: Sequence[dict[str, Any]] | None, region: Any) -> None:
     jaxpr, kept = program.jaxpr, lowered.kept_var_idx
     effects, captured = lowered.ordered_effects, lowered.captured
     flag = tensor_type((0,), bool)
@@ -211,7 +215,7 @@ def _build_main(lowered: LoweredModule, mod: ModuleContext, program: ClosedJaxpr
     first = len(effects) + len(captured)
 
     def fill(args: Sequence[Any]) -> Sequence[Any]:
-        scope = Scope()
+        scope = Scope(region)
         scope.consts = {id(value): args[len(effects) + i] for i, value in enumerate(captured)}
         ctx = LoweringContext(mod, None, program.in_avals, program.out_avals, no_tokens, (f"jit({mod.name})",), None,
                               scope)

@@ -18,7 +18,7 @@ from jax._language.discharge import discharged, makes_references
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, no_debug_info
 from jax._language.refs import is_ref_type, use
-from jax._language.staging import StagedTracer, StagingTrace
+from jax._language.staging import StagedTracer, StagingTrace, staging_trace
 from jax._language.trace import Trace, current_trace, run_in, run_rule
 from jax._language.zeros import Zero
 from jax._transforms.jvp import DualTracer, apply_custom_jvp, no_rule_message
@@ -199,7 +199,7 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
                    ) -> tuple[list[Any], Linearized]:
     """Runs ``fun`` at ``primals`` and records its derivative with respect to the ``active`` ones (all by default)."""
     parent = current_trace.get()
-    tangent_trace = StagingTrace(debug_info, parent)
+    tangent_trace = staging_trace(debug_info, parent)
     trace = LinearizeTrace(parent, tangent_trace)
     primal_avals = [typeof(p) for p in primals]
     in_avals = [a.to_tangent_aval() for a in primal_avals]

@@ -7,7 +7,8 @@ from typing import Any
 
 from jax._base import source as source_info
 from jax._ground.structural import add_tangents
-from jax._language import rules
+from jax._language import manual, rules
+from jax._language.avals import typeof
 from jax._language.discharge import makes_references, without_own_references
 from jax._language.evaluation import bind_eqn
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
@@ -40,9 +41,13 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cota
     linear_eqns = _evaluate_known(jaxpr, env, linear)
     cts: dict[Any, Any] = {}
 
+    typed = bool(manual.typed_axes())
+
     def accumulate(v: Any, ct: Any) -> None:
         if ct is None or type(ct) is Zero or type(v) is Literal or v not in linear:
             return
+        if typed:
+            ct = manual.as_cotangent(ct, typeof(ct), v.aval)
         old = cts.get(v)
         cts[v] = ct if old is None else add_tangents(old, ct)
 

@@ -1,7 +1,7 @@
 """Collectives: communication along a named axis.
 
-The axis is bound by ``jax.vmap(..., axis_name=...)`` (and later by ``pmap`` and ``shard_map``). Under ``vmap`` a
-collective becomes an array operation along the mapped axis; what is not mapped away has no meaning on one device.
+The axis is bound by ``jax.vmap(..., axis_name=...)``, ``pmap`` or ``shard_map``. Under ``vmap`` a collective becomes an
+array operation along the mapped axis; over mesh axes it is communication between devices.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jax._ground.structural import broadcast_to_axis, deflinear, move_axis, sum_axes
-from jax._language import rules
+from jax._language import manual, rules
 from jax._language.avals import ShapedArray, typeof
 from jax._language.axes import axis_size as _axis_size
 from jax._language.effects import NamedAxisEffect
@@ -21,6 +21,16 @@ from jax._language.zeros import Zero
 from jax._lowering.rules import register_lowering
 from jax._transforms.batch import AxisData, match_axis
 from jax.lax._arithmetic import div, mul
+from jax.lax._collective_lowering import (
+    lower_all_gather,
+    lower_all_to_all,
+    lower_axis_index,
+    lower_pmax,
+    lower_pmin,
+    lower_ppermute,
+    lower_psum,
+    lower_reduce_scatter,
+)
 from jax.lax._comparison import eq
 from jax.lax._conversion import convert_element_type
 from jax.lax._gather import GatherScatterMode
@@ -41,23 +51,26 @@ def _no_groups(groups: Any, api: str) -> None:
                                   "and nested vmaps instead")
 
 
-def _lower_unbound(ctx: Any, *args: Any, **params: Any) -> Any:
-    names = params.get("axes") or params.get("axis_name")
-    raise NotImplementedError(
-        f"{ctx.primitive} over the axis {names} is left in a program for one device. Axes are bound by jax.vmap with "
-        "axis_name; programs over several devices are not supported yet.")
+def _collective(name: str, abstract: Callable[..., Any], batch: Callable[..., Any], lower: Callable[..., Any],
+                same: bool = False) -> Primitive:
+    """A primitive over named axes: its types, what it is when its axis is the mapped one, and between devices.
 
-
-def _collective(name: str, abstract: Callable[..., Any], batch: Callable[..., Any]) -> Primitive:
-    """A primitive over named axes: its types, and what it is when its axis is the mapped one."""
+    With ``same``, all devices along the axes get the same result.
+    """
     prim = Primitive(name)
+
+    def varies(ins: Any, params: dict[str, Any], outs: Any) -> list[frozenset[Any]]:
+        axes = frozenset().union(*ins)
+        named = frozenset(_names(params.get("axes", params.get("axis_name")))) & manual.typed_axes()
+        return [axes - named if same else axes | named] * len(outs)
 
     def typed(*avals: Any, **params: Any) -> Any:
         names = params.get("axes", params.get("axis_name"))
         effects = frozenset(NamedAxisEffect(n) for n in _names(names) if not isinstance(n, int))
         return abstract(*avals, **params), effects
     prim.def_effectful_abstract_eval(typed)
-    register_lowering(prim, _lower_unbound)
+    register_lowering(prim, lower, cacheable=False)
+    manual.varying_rules[prim] = varies
     rules.fancy_primitive_batchers[prim] = batch
     return prim
 
@@ -71,7 +84,7 @@ def _pass_batch(prim: Primitive, axis: AxisData, args: Any, dims: Any, params: d
 # --- psum, pmax, pmin -----------------------------------------------------------------------------------------------
 
 def _reduction(name: str, over_axes: Callable[[Any, tuple[int, ...]], Any], unmapped: Callable[[Any, Any], Any],
-               ) -> Primitive:
+               lower: Callable[..., Any]) -> Primitive:
     def abstract(x: Any, *, axes: Any, axis_index_groups: Any) -> Any:
         _no_groups(axis_index_groups, name)
         positional = [a for a in axes if isinstance(a, int)]
@@ -92,13 +105,25 @@ def _reduction(name: str, over_axes: Callable[[Any, tuple[int, ...]], Any], unma
         else:
             x = over_axes(x, tuple(sorted((d, *(a + (a >= d) for a in positional)))))
         return (prim.bind(x, axes=rest, axis_index_groups=axis_index_groups) if rest else x), None
-    prim = _collective(name, abstract, batch)
+    def typed(args: Any, params: dict[str, Any]) -> Any:
+        """Over mesh axes along which the operand is the same everywhere there is nothing to communicate."""
+        x, axes = args[0], params["axes"]
+        known = manual.typed_axes() - manual.vma_of(typeof(x))
+        local = tuple(a for a in axes if a in known)
+        if not local:
+            return None
+        x = unmapped(x, _axis_size(local))
+        rest = tuple(a for a in axes if a not in known)
+        return prim.bind(x, **dict(params, axes=rest)) if rest else x
+    prim = _collective(name, abstract, batch, lower, same=True)
+    manual.typed_forms[prim] = typed
     return prim
 
 
-psum_p = _reduction("psum", sum_axes, lambda x, n: mul(x, _like(x, n)))
-pmax_p = _reduction("pmax", lambda x, axes: reduce_max_p.bind(x, axes=axes), lambda x, n: x)
-pmin_p = _reduction("pmin", lambda x, axes: reduce_min_p.bind(x, axes=axes), lambda x, n: x)
+psum_p = _reduction("psum", sum_axes, lambda x, n: mul(x, _like(x, n)), lower_psum)
+pmax_p = _reduction("pmax", lambda x, axes: reduce_max_p.bind(x, axes=axes), lambda x, n: x, lower_pmax)
+pmin_p = _reduction("pmin", lambda x, axes: reduce_min_p.bind(x, axes=axes), lambda x, n: x, lower_pmin)
+manual.casts["sum"] = lambda x, axes: psum_p.bind(x, axes=axes, axis_index_groups=None)
 deflinear(psum_p, lambda ct, x, axes, axis_index_groups: [_psum_transpose(ct, x, axes, axis_index_groups)])
 
 
@@ -130,6 +155,9 @@ def _psum_transpose(ct: Any, x: Any, axes: Any, groups: Any) -> Any:
     named = tuple(a for a in axes if not isinstance(a, int))
     for a in sorted(a for a in axes if isinstance(a, int)):
         ct = broadcast_to_axis(ct, x.aval.shape[a], a)
+    # Over mesh axes with types, the cotangent of what is the same everywhere has been added up already.
+    typed = manual.typed_axes()
+    named = tuple(a for a in named if a not in typed)
     return psum_p.bind(ct, axes=named, axis_index_groups=groups) if named else ct
 
 
@@ -197,7 +225,8 @@ def _index_batch(axis: AxisData, args: Any, dims: Any, *, axis_name: Any) -> Any
     return iota(np.dtype("int32"), axis.size), 0
 
 
-axis_index_p = _collective("axis_index", lambda *, axis_name: ShapedArray((), np.dtype("int32")), _index_batch)
+axis_index_p = _collective("axis_index", lambda *, axis_name: ShapedArray((), np.dtype("int32")), _index_batch,
+                           lower_axis_index)
 
 
 def axis_index(axis_name: AxisName) -> Any:
@@ -244,7 +273,7 @@ def _gather_batch(axis: AxisData, args: Any, dims: Any, *, all_gather_dimension:
     return x, None
 
 
-all_gather_p = _collective("all_gather", _gather_abstract, _gather_batch)
+all_gather_p = _collective("all_gather", _gather_abstract, _gather_batch, lower_all_gather)
 deflinear(all_gather_p, lambda ct, x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled: [
     reduce_scatter_p.bind(ct, axis_name=axis_name, scatter_dimension=all_gather_dimension,
                           axis_index_groups=axis_index_groups, axis_size=axis_size, tiled=tiled)])
@@ -299,7 +328,7 @@ def _scatter_batch(axis: AxisData, args: Any, dims: Any, *, axis_name: Any, scat
     return x, at
 
 
-reduce_scatter_p = _collective("reduce_scatter", _scatter_abstract, _scatter_batch)
+reduce_scatter_p = _collective("reduce_scatter", _scatter_abstract, _scatter_batch, lower_reduce_scatter)
 deflinear(reduce_scatter_p, lambda ct, x, *, axis_name, scatter_dimension, axis_index_groups, axis_size, tiled: [
     all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, axis_name=axis_name,
                       axis_index_groups=axis_index_groups, axis_size=axis_size, tiled=tiled)])
@@ -334,7 +363,7 @@ def _permute_batch(axis: AxisData, args: Any, dims: Any, *, axis_name: Any, perm
     return gather(x, index, numbers, (1, *shape[1:]), mode=GatherScatterMode.FILL_OR_DROP, fill_value=0), 0
 
 
-ppermute_p = _collective("ppermute", lambda x, *, axis_name, perm: x, _permute_batch)
+ppermute_p = _collective("ppermute", lambda x, *, axis_name, perm: x, _permute_batch, lower_ppermute)
 deflinear(ppermute_p, lambda ct, x, *, axis_name, perm: [
     ppermute_p.bind(ct, axis_name=axis_name, perm=tuple((dst, src) for src, dst in perm))])
 
@@ -417,7 +446,7 @@ def _to_all_batch(axis: AxisData, args: Any, dims: Any, *, split_axis: int, conc
     return reshape(x, (*shape[:c], shape[c] * shape[c + 1], *shape[c + 2:])), 0
 
 
-all_to_all_p = _collective("all_to_all", _to_all_abstract, _to_all_batch)
+all_to_all_p = _collective("all_to_all", _to_all_abstract, _to_all_batch, lower_all_to_all)
 all_to_all_p.abstract_cache = None  # the type depends on the size of the named axis
 deflinear(all_to_all_p, lambda ct, x, *, split_axis, concat_axis, axis_name, axis_index_groups, tiled: [
     all_to_all_p.bind(ct, split_axis=concat_axis, concat_axis=split_axis, axis_name=axis_name,
@@ -445,24 +474,52 @@ def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any 
 
 # --- varying types --------------------------------------------------------------------------------------------------
 
+def _vary_batch(axis: AxisData, args: Any, dims: Any, *, axes: Any) -> Any:
+    return pvary_p.bind(args[0], axes=axes), dims[0]
+
+
+pvary_p = Primitive("pvary")
+pvary_p.def_abstract_eval(lambda x, *, axes: x)
+register_lowering(pvary_p, lambda ctx, x, *, axes: [x])
+deflinear(pvary_p, lambda ct, x, *, axes: [ct])  # the sum over the axes follows from the operand's type
+rules.fancy_primitive_batchers[pvary_p] = _vary_batch
+manual.varying_rules[pvary_p] = lambda ins, params, outs: [ins[0] | frozenset(params["axes"])]
+manual.casts["vary"] = lambda x, axes: pvary_p.bind(x, axes=axes)
+
+
 def pvary(x: Any, axis_name: AxisName) -> Any:
-    """Marks values as varying along a named axis. On one device every type varies already, so they stay as they are."""
-    _axis_size(_names(axis_name))
-    return x
+    """Marks values as varying along mesh axes, in the body of ``shard_map``.
+
+    Types there say which values are the same on all devices; operations on values of both kinds need no mark. Under ``vmap``
+    there are no such types, and values stay as they are.
+
+    >>> import jax
+    >>> jax.vmap(lambda x: jax.lax.pvary(x, "i"), axis_name="i")(jax.numpy.arange(2)).tolist()
+    [0, 1]
+    """
+    names = _names(axis_name)
+    _axis_size(names)
+    typed = manual.typed_axes()
+
+    def mark(leaf: Any) -> Any:
+        axes = tuple(a for a in names if a in typed and a not in manual.vma_of(typeof(leaf)))
+        return pvary_p.bind(leaf, axes=axes) if axes else leaf
+    return tree_map(mark, x)
 
 
 def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     """Changes how values are said to vary along a named axis: ``to`` is ``"varying"``, ``"unreduced"`` or ``"reduced"``.
 
     Raises:
-      NotImplementedError: for anything but ``"varying"``, which needs a mesh.
+      NotImplementedError: for anything but ``"varying"``.
     """
     if to != "varying":
-        raise NotImplementedError(f"pcast: to={to!r} needs a mesh of devices; only 'varying' is supported")
+        raise NotImplementedError(f"pcast: to={to!r} over mesh axes is not supported; 'varying' is. A pending sum "
+                                  "is taken with jax.lax.psum where it arises")
     return pvary(x, axis_name)
 
 
 __all__ = ["all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "axis_index", "axis_index_p", "axis_size",
            "pbroadcast", "pcast", "pmax", "pmax_p", "pmean", "pmin", "pmin_p",
-           "ppermute", "ppermute_p", "pshuffle", "psum", "psum_p", "psum_scatter", "pswapaxes", "pvary",
+           "ppermute", "ppermute_p", "pshuffle", "psum", "psum_p", "psum_scatter", "pswapaxes", "pvary", "pvary_p",
            "reduce_scatter_p"]

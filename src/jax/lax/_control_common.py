@@ -15,6 +15,7 @@ from jax._base import source as source_info
 from jax._base.caching import cache, weak_cache
 from jax._ground.families import without_derivative
 from jax._ground.structural import convert_element_type_p
+from jax._language import manual
 from jax._language.avals import ShapedArray, typeof
 from jax._language.axes import axis_env
 from jax._language.effects import control_flow_allowed_effects
@@ -56,7 +57,11 @@ def with_aval(x: Any, old: Any, new: Any) -> Any:
     if old is new:
         return x
     if type(x) in _SCALARS:
-        return np.asarray(x, new.dtype)
+        x = np.asarray(x, new.dtype)
+    if manual.vma_of(new) - manual.vma_of(old):
+        x = manual.casts["vary"](x, tuple(sorted(manual.vma_of(new) - manual.vma_of(old), key=str)))
+    if type(x) is np.ndarray or old.dtype == new.dtype and old.weak_type == new.weak_type:
+        return x
     return convert_element_type_p.bind(x, new_dtype=new.dtype, weak_type=new.weak_type, sharding=None)
 
 
@@ -228,8 +233,13 @@ def _nested(code: CodeType) -> list[CodeType]:
 
 def same_type(a: Any, b: Any) -> bool:
     """Whether two abstract values agree but for weakness."""
-    return a is b or (type(a) is type(b) and (a.strip_weak_type() is b.strip_weak_type()
-                                              or a.strip_weak_type() == b.strip_weak_type()))
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if manual.vma_of(a) != manual.vma_of(b):  # what varies over a mesh axis is settled where the operands are bound
+        a, b = manual.varying(a, frozenset()), manual.varying(b, frozenset())
+    return bool(a.strip_weak_type() == b.strip_weak_type())
 
 
 def promote_carry(ins: Sequence[Any], outs: Sequence[Any]) -> list[Any] | None:
@@ -237,7 +247,12 @@ def promote_carry(ins: Sequence[Any], outs: Sequence[Any]) -> list[Any] | None:
     changed = False
     new = list(ins)
     for i, (a, b) in enumerate(zip(ins, outs, strict=True)):
-        if a is b or not a.weak_type or not isinstance(b, ShapedArray) or a.shape != b.shape:
+        if a is b:
+            continue
+        if isinstance(b, ShapedArray) and isinstance(a, ShapedArray) and b.vma - a.vma and a.shape == b.shape:
+            a = new[i] = a.update(vma=a.vma | b.vma)
+            changed = True
+        if not a.weak_type or not isinstance(b, ShapedArray) or a.shape != b.shape:
             continue
         if (a.dtype == b.dtype and b.weak_type) or isinstance(b.dtype, dtypes.ExtendedDType):
             continue
@@ -246,7 +261,7 @@ def promote_carry(ins: Sequence[Any], outs: Sequence[Any]) -> list[Any] | None:
         except dtypes.TypePromotionError:
             continue
         if dtype == b.dtype:
-            new[i] = ShapedArray(a.shape, dtype)
+            new[i] = ShapedArray(a.shape, dtype, vma=a.vma)
             changed = True
     return new if changed else None
 

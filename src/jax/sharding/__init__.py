@@ -11,6 +11,7 @@ from typing import Any as _Any
 from ._earlier import PmapSharding as PmapSharding
 from ._earlier import PositionalSharding as PositionalSharding
 from ._inference import sharding_from_hlo as sharding_from_hlo
+from ._kinds import Infer as Infer
 from ._kinds import ManualAxisType as ManualAxisType
 from ._kinds import UnreducedKind as UnreducedKind
 from ._meshes import AbstractDevice as AbstractDevice

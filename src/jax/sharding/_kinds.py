@@ -79,3 +79,13 @@ class ManualAxisType:
     def __repr__(self) -> str:
         parts = [f"{name}={set(axes)}" for name, axes in zip(self.__slots__, self._key()[:3], strict=False) if axes]
         return f"ManualAxisType({', '.join(parts)})"
+
+
+class _Infer:
+    """Take what the arguments say."""
+
+    def __repr__(self) -> str:
+        return "Infer"
+
+
+Infer = _Infer()
