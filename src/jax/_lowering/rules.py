@@ -40,8 +40,8 @@ def register_lowering(prim: Any, rule: Rule, platform: str | None = None, *, inl
     ``cacheable=False`` marks rules whose result depends on more than operand types and parameters; ``inline`` is
     accepted for compatibility.
     """
-    elementwise_ops.pop(prim, None)
     if platform is None:
+        elementwise_ops.pop(prim, None)
         lowerings[prim] = rule
     else:
         for name in _ALIASES.get(platform, (platform,)):

@@ -11,28 +11,28 @@ optimization_level = _o.declare(
     "UNKNOWN",
     _o.one_of(*_LEVELS),
     "How hard the compiler tries to make programs fast. UNKNOWN is its own default.",
-    jit_key=True,
+    traced=True,
 )
 memory_fitting_level = _o.declare(
     "jax_memory_fitting_level",
     "O2",
     _o.one_of(*_LEVELS),
     "How hard the compiler tries to make programs fit into memory.",
-    jit_key=True,
+    traced=True,
 )
 exec_time_optimization_effort = _o.declare(
     "jax_exec_time_optimization_effort",
     0.0,
     _o.FLOAT,
     "Older, finer form of jax_optimization_level: between -1.0 and 1.0.",
-    jit_key=True,
+    traced=True,
 )
 memory_fitting_effort = _o.declare(
     "jax_memory_fitting_effort",
     0.0,
     _o.FLOAT,
     "Older, finer form of jax_memory_fitting_level: between -1.0 and 1.0.",
-    jit_key=True,
+    traced=True,
 )
 disable_most_optimizations = _o.declare(
     "jax_disable_most_optimizations",
@@ -46,7 +46,7 @@ compiler_enable_remat_pass = _o.declare(
     True,
     _o.BOOL,
     "Let the compiler recompute values to save memory.",
-    jit_key=True,
+    traced=True,
 )
 cpu_fusion_fences = _o.declare(
     "jax_cpu_fusion_fences",
@@ -54,14 +54,22 @@ cpu_fusion_fences = _o.declare(
     _o.BOOL,
     "On CPUs, keep values that several operations would otherwise compute again, each for itself. Deep programs compile "
     "and run several times faster; results differ by rounding.",
-    jit_key=True,
+    traced=True,
+)
+cpu_fast_trigonometry = _o.declare(
+    "jax_cpu_fast_trigonometry",
+    True,
+    _o.BOOL,
+    "On CPUs, compute sine, cosine and tangent of large single- and half-precision arrays with polynomials, many times as "
+    "fast as the C library; errors stay within 0.6 ulp, 0.8 for the tangent.",
+    traced=True,
 )
 experimental_unsafe_xla_runtime_errors = _o.declare(
     "jax_experimental_unsafe_xla_runtime_errors",
     False,
     _o.BOOL,
     "Let a program running on a device stop with an error of its own.",
-    jit_key=True,
+    traced=True,
 )
 xla_profile_version = _o.declare(
     "jax_xla_profile_version",
