@@ -100,9 +100,9 @@ def _check_grad_inputs(leaves: Sequence[Any], tree: Any, holomorphic: bool, allo
     for i, (x, aval) in enumerate(zip(leaves, check_leaf_types(leaves, tree, "argument ", "grad"), strict=True)):
         dtype = aval.dtype
         if is_ref_type(aval):
-            raise TypeError(f"grad cannot differentiate with respect to a reference ({aval.str_short()}): its gradient has to "
-                            "be accumulated in a reference too. Use jax.vjp and bind one with f_vjp.with_refs(grad_ref), or "
-                            "leave the reference out of argnums, and it is read as a constant.")
+            raise TypeError(f"grad cannot differentiate with respect to a reference ({aval.str_short()}): its gradient has "
+                            "to be accumulated in a reference too. Use jax.vjp and bind one with "
+                            "f_vjp.with_refs(grad_ref), or leave the reference out of argnums: it is read as a constant.")
         if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
             raise TypeError(f"grad with holomorphic=True needs complex arguments, got {aval.str_short()}; convert "
                             "them with .astype(complex), or leave holomorphic out")

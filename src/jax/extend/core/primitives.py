@@ -14,6 +14,7 @@ _homes = {
     "jax._api.custom_calls": "custom_jvp_call_p custom_vjp_call_p",
     "jax._api.jit_primitive": "jit_p",
     "jax._api.placement": "device_put_p",
+    "jax._ground.references": "get_p swap_p",
     "jax._ground.structural": "broadcast_in_dim_p convert_element_type_p reduce_sum_p transpose_p",
     "jax.ad_checkpoint": "name_p remat_p",
     "jax.custom_derivatives": "custom_jvp_call_jaxpr_p custom_vjp_call_jaxpr_p",
