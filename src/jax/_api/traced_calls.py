@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
+from jax import monitoring
 from jax._api import cache_misses
 from jax._api.common import Described, FlatFun, arg_names
 from jax._api.statics import Options, Placed, Static, StaticFun, brief, donation, split_static
@@ -108,7 +109,9 @@ def trace_cached(fun: Any, in_tree: Any, avals: tuple[Any, ...], static: Static,
     jaxpr, consts, tracers = hoist_tracers(jaxpr, consts)
     log_step("traced %s in %.4f s", cache_misses.CallText(fun, in_tree, avals, static), time.perf_counter() - begin)
     closed = ClosedJaxpr(jaxpr, consts)
-    slow.traced(closed, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+    monitoring.record_step("jaxpr_trace", seconds, getattr(fun, "__name__", "<unnamed function>"))
+    slow.traced(closed, seconds)
     return closed, tracers, flat.out_tree
 
 

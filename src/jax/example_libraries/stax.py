@@ -19,8 +19,10 @@ from typing import Any
 
 from jax import lax, random
 from jax import numpy as jnp
+from jax._api.staged import eval_shape
 from jax.nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus, standardize
 from jax.nn.initializers import glorot_normal, normal, ones, zeros
+from jax.stages import ShapeDtypeStruct
 
 __all__ = [
     "AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu", "Exp", "FanInConcat",
@@ -121,8 +123,6 @@ def _convolution(init: Any, run: Any) -> Layer:
 
 def _output_shape(fun: Any, input_shape: Shape) -> Shape:
     """The shape of ``fun``'s result; a leading size of -1 is kept."""
-    from jax._api.staged import eval_shape  # needs nothing else of that room
-    from jax.stages import ShapeDtypeStruct
     unknown = [i for i, d in enumerate(input_shape) if d == -1]
     shape = tuple([1 if d == -1 else d for d in input_shape])
     out = eval_shape(fun, ShapeDtypeStruct(shape, jnp.float32)).shape
