@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+import jax
 from jax._base._jaxlib import xla
 from jax._language.avals import ShapedArray
 from jax._runtime.transfer import to_device
