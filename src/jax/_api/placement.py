@@ -37,9 +37,10 @@ device_put_p = Primitive("device_put")
 def _impl(x: Any, *, device: Any, donate: bool, may_alias: bool) -> Any:
     if isinstance(device, Space):
         device = _in_space(x, device)
-    if isinstance(device, Sharding) and not isinstance(device, SingleDeviceSharding):
-        return move(x, device, may_alias=may_alias, donate=donate)
-    return transfer.to_device(x, None, device, may_alias=may_alias, donate=donate)
+    with transfer.explicit():
+        if isinstance(device, Sharding) and not isinstance(device, SingleDeviceSharding):
+            return move(x, device, may_alias=may_alias, donate=donate)
+        return transfer.to_device(x, None, device, may_alias=may_alias, donate=donate)
 
 
 def _in_space(x: Any, space: Space) -> Any:
@@ -251,8 +252,9 @@ def _stacked(xs: Sequence[Any], devices: Sequence[Any]) -> Any:
             raise ValueError(f"device_put_sharded: shard 0 is {avals[0].str_short()} and shard {i} is {a.str_short()}; all "
                              "must have one shape and dtype")
     keys = isinstance(avals[0].dtype, ExtendedDType)
-    pieces = [transfer.to_device(np.asarray(avals[0].dtype.unwrap(x) if keys else x)[None], None, d)
-              for x, d in zip(xs, devices, strict=True)]
+    with transfer.explicit():
+        pieces = [transfer.to_device(np.asarray(avals[0].dtype.unwrap(x) if keys else x)[None], None, d)
+                  for x, d in zip(xs, devices, strict=True)]
     sharding = over_devices(devices)
     aval = ShapedArray((len(xs), *pieces[0].shape[1:]), pieces[0].dtype)
     out = ArrayImpl(aval, sharding, pieces, True)
