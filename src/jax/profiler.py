@@ -29,6 +29,7 @@ __all__ = [
 
 _native: Any = _jaxlib.profiler
 ProfileOptions = _native.ProfileOptions
+ProfileOptions.__doc__ = "What a profile records: set ``host_tracer_level``, ``python_tracer_level`` ... on an instance."
 
 
 def __getattr__(name: str) -> Any:
