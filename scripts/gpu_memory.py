@@ -123,7 +123,7 @@ def exhausted():
     except jax.errors.JaxRuntimeError as error:
         text = str(error)
         print(text)
-            for part in ("RESOURCE_EXHAUSTED", "Live arrays hold", "made at", "The GPU (",
+        for part in ("RESOURCE_EXHAUSTED", "Live arrays hold", "made at", "The GPU (",
                      "Settings in force"):
             assert part in text, part
         return taken
