@@ -97,8 +97,8 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     1
     """
     if prevent_mlir_dce:
-        raise NotImplementedError("dce_sink: prevent_mlir_dce=True is not supported, as XLA has no operation that only keeps "
-                                  "a value; return the value, or pass it to jax.debug.callback")
+        raise NotImplementedError("dce_sink: prevent_mlir_dce=True is not supported, as XLA has no operation that only "
+                                  "keeps a value; return the value, or pass it to jax.debug.callback")
     tree_map(lambda x: dce_sink_p.bind(x), val)
 
 

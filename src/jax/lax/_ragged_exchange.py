@@ -189,8 +189,8 @@ def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes:
                              f"length, a multiple of the size {n} of the axis {axis_name!r}")
     a, b = typeof(operand), typeof(output)
     if not a.shape or a.shape[1:] != b.shape[1:] or a.dtype != b.dtype:
-        raise ValueError(f"ragged_all_to_all: rows of the operand ({a.str_short()}) and of the output ({b.str_short()}) must "
-                         "have one shape and dtype")
+        raise ValueError(f"ragged_all_to_all: rows of the operand ({a.str_short()}) and of the output ({b.str_short()}) "
+                         "must have one shape and dtype")
     from jax.lax._conversion import convert_element_type  # offsets of other integer types are rare
     vs = [convert_element_type(v, _INT) for v in vectors.values()]
     return ragged_all_to_all_p.bind(operand, output, *vs, axis_name=axis_name)
