@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import doctest
 import importlib
 import io
@@ -21,7 +22,8 @@ def examples(module):
     for entry in reference.entries(module):
         for part in (entry, *entry.members):
             if ">>>" in part.doc:
-                names = {**vars(importlib.import_module(module)), "jax": jax, "jnp": jnp, "np": np}
+                names = {k: v for k, v in vars(importlib.import_module(module)).items() if not hasattr(builtins, k)}
+                names |= {"jax": jax, "jnp": jnp, "np": np}
                 names |= {entry.name: entry.value, getattr(entry.value, "__name__", entry.name): entry.value}
                 yield doctest.DocTestParser().get_doctest(part.doc, names, part.anchor, None, None)
 
