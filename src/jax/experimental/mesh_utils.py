@@ -38,8 +38,8 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Any] | None 
         raise ValueError(f"create_device_mesh: a mesh of shape {shape} takes {math.prod(shape)} devices, and there are "
                          f"{len(have)}")
     if have[0].platform == "tpu":
-        raise NotImplementedError("create_device_mesh: the network of TPUs is not known here; order the devices yourself, by "
-                                  "their coords, and pass them to jax.sharding.Mesh")
+        raise NotImplementedError("create_device_mesh: the network of TPUs is not known here; order the devices yourself, "
+                                  "by their coords, and pass them to jax.sharding.Mesh")
     if contiguous_submeshes or allow_split_physical_axes:
         raise NotImplementedError("create_device_mesh: contiguous_submeshes and allow_split_physical_axes are for the "
                                   "networks of TPUs; leave them out")
