@@ -80,12 +80,12 @@ def abstract_leaf(x: Any, allowed: bool) -> Any:
         return None
 
 
-def explain_bad_argument(fun: Any, leaves: Any, in_tree: Any, abstract: bool) -> None:
+def explain_bad_argument(fun: Any, leaves: Any, in_tree: Any, abstract: bool, api: str = "jit") -> None:
     names = arg_names(fun, in_tree)
     for x, name in zip(leaves, names, strict=True):
         if abstract_leaf(x, abstract) is None:
             raise TypeError(
-                f"jit of {getattr(fun, '__name__', fun)}: the argument {name} has the value {brief(x)} of type "
+                f"{api} of {getattr(fun, '__name__', fun)}: the argument {name} has the value {brief(x)} of type "
                 f"{type(x).__name__}, which is no array, scalar or tree of them. If it is a setting and not data, mark "
                 "it with static_argnums or static_argnames; otherwise convert it to an array.")
 
