@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jax._api.sharding_constraints import move, resolve
-from jax._base import _jaxlib
+from jax._base import _jaxlib, config
 from jax._base._jaxlib import Device, xla
 from jax._base.source import api_boundary
 from jax._dispatch.spread import place_finders
@@ -37,10 +37,20 @@ device_put_p = Primitive("device_put")
 def _impl(x: Any, *, device: Any, donate: bool, may_alias: bool) -> Any:
     if isinstance(device, Space):
         device = _in_space(x, device)
+    put: Any = transfer.to_device
+    if isinstance(device, Sharding) and not isinstance(device, SingleDeviceSharding):
+        put = _moved
+    if _to_device.value is None and _between.value is None:
+        return put(x, None, device, may_alias=may_alias, donate=donate)
     with transfer.explicit():
-        if isinstance(device, Sharding) and not isinstance(device, SingleDeviceSharding):
-            return move(x, device, may_alias=may_alias, donate=donate)
-        return transfer.to_device(x, None, device, may_alias=may_alias, donate=donate)
+        return put(x, None, device, may_alias=may_alias, donate=donate)
+
+
+_to_device, _between = config.transfer_guard_host_to_device, config.transfer_guard_device_to_device
+
+
+def _moved(x: Any, aval: Any, sharding: Any, **how: Any) -> Any:
+    return move(x, sharding, **how)
 
 
 def _in_space(x: Any, space: Space) -> Any:
