@@ -30,6 +30,9 @@ print(jax.random.normal(jax.random.key(0), (3,)))
 print("memory:", jax.devices()[0].memory_stats() and jax.devices()[0].memory_stats().get("bytes_in_use"))
 PYTHON
 
+echo "=== memory: preallocation, fractions, amounts, allocators, errors"
+"$PYTHON" scripts/gpu_memory.py || status=1
+
 echo "=== quick tests"
 "$PYTHON" -m pytest -q -m quick -p no:cacheprovider --ignore=tests/architecture || status=1
 

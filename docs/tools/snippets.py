@@ -169,6 +169,12 @@ def _fenced(info: str, body: str) -> str:
     return f"```{info}\n{body}```"
 
 
+def _with_wildcards(shown: str, real: str) -> str:
+    """The real text, in the page's own words where a line of these has ``...`` and still matches."""
+    kept = [line for line in shown.splitlines() if "..." in line]
+    return "\n".join(next((k for k in kept if matches(k, line)), line) for line in real.splitlines())
+
+
 def write_results(page: Page) -> bool:
     """Write real results where the page shows others; whether that changed it."""
     changes = []
@@ -176,7 +182,7 @@ def write_results(page: Page) -> bool:
         for block in shown:
             real = results.get(block.result(page.language), "")
             if not matches(block.body, real):
-                changes.append((block.start, block.end, _fenced(block.info, real + "\n")))
+                changes.append((block.start, block.end, _fenced(block.info, _with_wildcards(block.body, real) + "\n")))
     if changes:
         page.path.write_text(_replaced(page.text, changes), encoding="utf-8")
     return bool(changes)

@@ -135,6 +135,7 @@ _lazy_modules = frozenset({
     "custom_derivatives",
     "custom_transpose",
     "debug",
+    "distributed",
     "dlpack",
     "dtypes",
     "errors",

@@ -15,7 +15,7 @@ from jax._api.checkpoint_policies import (
     checkpoint_policies,
     name_p,
 )
-from jax._api.common import FlatFun, check_callable, check_leaf_types, debug_info, flatten_args
+from jax._api.common import FlatFun, arg_names, check_callable, check_leaf_types, debug_info, flatten_args
 from jax._api.remat_primitive import remat_p
 from jax._api.statics import Options, Static, complete_names, merge_static, signature_of, split_static
 from jax._api.traced_calls import hoist_tracers
@@ -25,6 +25,7 @@ from jax._base.source import api_boundary
 from jax._language.avals import typeof
 from jax._language.axes import axis_env
 from jax._language.jaxpr import ClosedJaxpr, Literal
+from jax._language.refs import check_aliasing, use
 from jax._language.staging import trace_to_jaxpr
 from jax._transforms.linearize_jaxpr import linearize_jaxpr
 from jax.tree_util import tree_flatten, tree_unflatten
@@ -65,6 +66,9 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
         avals = tuple(check_leaf_types(leaves, in_tree, "argument ", "checkpoint"))
         trace = _trace if _is_hashable(static) else _trace_anew
         closed, consts, out_tree = trace(fun, in_tree, avals, static, axis_env.get())
+        if use.begun:
+            check_aliasing([*consts, *leaves], len(consts), "checkpoint", lambda: source_info.describe_function(fun),
+                           lambda i: arg_names(fun, in_tree)[i])
         outs = remat_p.bind(*consts, *leaves, jaxpr=closed, prevent_cse=fence, differentiated=False, policy=policy)
         return tree_unflatten(out_tree, outs)
     return rematerialized

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,6 +31,20 @@ def eval_context() -> Any:
 def trace_state_clean() -> bool:
     """Whether no transformation is under way in this thread."""
     return is_bottom()
+
+
+def is_constant_shape(shape: Any) -> bool:
+    """Whether all sizes of a shape are integers, and none is symbolic."""
+    return all(type(d) is int for d in shape)
+
+
+def __getattr__(name: str) -> Any:
+    # What has moved to jax.extend.core is still found here.
+    if not name.startswith("_"):
+        extend = importlib.import_module("jax.extend.core")
+        if name in extend.__all__ or name in ("abstract_token", "primitives"):
+            return getattr(extend, name)
+    raise AttributeError(f"module 'jax.core' has no attribute {name!r}")
 
 
 def max_dim(d1: Any, d2: Any) -> Any:

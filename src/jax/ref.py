@@ -117,8 +117,8 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Any:
 
 def _check_placement(api: str, memory_space: Any, pin: bool) -> None:
     if memory_space is not None:
-        raise NotImplementedError(f"{api}: memory spaces are for references in kernels; leave memory_space out, and move the "
-                                  "initial value with jax.device_put")
+        raise NotImplementedError(f"{api}: memory spaces are for references in kernels; leave memory_space out, and move "
+                                  "the initial value with jax.device_put")
     if pin:
         raise NotImplementedError(f"{api}: pinned references are not supported; leave pin out")
 
@@ -176,9 +176,9 @@ def _may_give_up(api: str, ref: Any) -> Any:
         return None
     base = root(ref)
     if not (type(base) is StagedTracer and base._trace is trace and base.variable not in trace.invars):
-        raise ValueError(f"{api}: the reference of type {ref.aval.str_short()} was not made in {trace.debug_info.source_text()}, "
-                         f"which is being traced, but passed to it or closed over. Read its array with ref[...], and call "
-                         f"{api} where the reference was made.")
+        raise ValueError(f"{api}: the reference of type {ref.aval.str_short()} was not made in "
+                         f"{trace.debug_info.source_text()}, which is being traced, but passed to it or closed over. Read "
+                         f"its array with ref[...], and call {api} where the reference was made.")
     return base.variable
 
 
@@ -364,11 +364,6 @@ class _Viewer:
 
     def __repr__(self) -> str:
         return f"{self.ref!r}.at"
-
-
-def view_of(ref: Any) -> RefView:
-    """A reference as a view of all of its array."""
-    return ref if isinstance(ref, RefView) else RefView(ref, (), ())
 
 
 # --- reading and writing ---------------------------------------------------------------------------------------------

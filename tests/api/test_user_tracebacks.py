@@ -7,6 +7,7 @@ import pytest
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax._base import source
 
 
@@ -43,6 +44,14 @@ MESSAGES = {
                ["'.2f'", "the argument x", 'jax.debug.print("{x:.2f}", x=x)']),
     "gradient of an integer": (lambda: jax.grad(lambda p, q: p["w"] * q["b"][1], argnums=(1, 0))(
         {"w": 1.0}, {"b": [1.0, 2]}), TypeError, ["got i32[] (2) for q['b'][1]", "1.0 instead of 1"]),
+    "argnums as text": (lambda: jax.grad(lambda x: x, argnums="x")(1.0), TypeError, ["grad: argnums", "'x'"]),
+    "argnums as float": (lambda: jax.grad(lambda x: x, argnums=0.0)(1.0), TypeError, ["grad: argnums", "0.0"]),
+    "static names": (lambda: jax.jit(lambda x: x, static_argnames=0), TypeError, ["jit: static_argnames", "got 0"]),
+    "eval_shape": (lambda: jax.eval_shape(lambda x: x, "a"), TypeError, ["eval_shape of <lambda>: the argument x"]),
+    "all_to_all": (lambda: jax.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.ones((3, 4))), ValueError,
+                   ["all_to_all: axis 0 of (4,) must have the size 3", "tiled=True"]),
+    "all_to_all of scalars": (lambda: jax.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.ones(3)),
+                              ValueError, ["all_to_all: split_axis=0", "shape ()"]),
     "classes": (lambda: jax.nn.one_hot(jnp.arange(3), 3.5), TypeError, ["num_classes", "3.5 of type float"]),
 }
 

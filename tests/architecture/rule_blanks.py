@@ -2,7 +2,9 @@
 
 BLANKS: dict[str, dict[str, str]] = {
     "abstract": {},
-    "lowering": {},
+    "lowering": {
+        "programs are discharged before they are lowered": "addupdate empty_ref free_ref freeze get new_ref swap",
+    },
     "jvp": {
         "a form in which LAPACK returns factors; the factorisations themselves have derivatives":
             "geqp3 geqrf hessenberg householder_product ormqr schur tridiagonal",
@@ -15,6 +17,7 @@ BLANKS: dict[str, dict[str, str]] = {
             "select_and_scatter",
     },
     "transpose": {
+        "linear programs are discharged before they are transposed": "addupdate empty_ref free_ref freeze get new_ref swap",
         "a form in which LAPACK returns factors; the factorisations themselves have derivatives":
             "geqp3 geqrf hessenberg householder_product ormqr schur tridiagonal",
         "occurs in lowering only": "fence lapack_call",

@@ -57,4 +57,5 @@ def test_the_comparison_sees_differences():
     silent = pages.Page("en", "made-up", "```python\nprint(1)\n1/0\n```\n")
     found = "".join(snippets.problems(silent))
     assert "does not show this output" in found and "ZeroDivisionError" in found
+    assert snippets._with_wildcards("took ... s\nold", "took 3 s\nnew") == "took ... s\nnew"
     assert snippets.matches("a ... c\nd", "a b\nb c  \nd\n") and not snippets.matches("a ... c", "a b")

@@ -7,6 +7,7 @@ import pytest
 
 import jax
 from jax import lax
+from jax import numpy as jnp
 from tests import window_model
 
 rng = np.random.default_rng(0)
@@ -172,3 +173,12 @@ def conv(x=images, k=kernel, strides=(1, 1), padding="SAME", **kwargs):
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("in_axes", [(0, 0), (0, None), (None, 0)])
+def test_no_examples(in_axes):
+    def product(x, y):
+        return lax.conv_general_dilated(x, y, (1,), "SAME")
+    x, y = (jnp.ones((0, 1, 1, 4) if mapped == 0 else (1, 1, 4)) for mapped in in_axes)
+    assert jax.vmap(product, in_axes)(x, y).shape == (0, 1, 1, 4)

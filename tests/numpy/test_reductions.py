@@ -228,3 +228,31 @@ def test_histograms_and_covariances_of_nothing():
     for function in (jnp.cov, jnp.corrcoef):
         with pytest.raises(TypeError, match="cov requires array or scalar arguments.*None"):
             function(None)
+
+
+@pytest.mark.quick
+def test_quantiles_of_no_rows():
+    x = np.zeros((2, 0, 3))
+    for name in ("nanmedian", "median"):
+        assert getattr(jnp, name)(x, axis=0).shape == (0, 3)
+    for name in ("quantile", "nanquantile"):
+        assert getattr(jnp, name)(x, np.array([0.1, 0.2]), axis=0, keepdims=True).shape == (2, 1, 0, 3)
+
+
+@pytest.mark.quick
+def test_means_in_integers():
+    x = np.array([[1, 2, 4], [-7, 0, 0]])
+    for f in (jnp.mean, jnp.nanmean):
+        got = f(x, axis=1, dtype=np.int8)
+        assert got.dtype == np.int8 and got.tolist() == [2, -2]
+    assert jnp.mean(jnp.full(300, 2.0), dtype=np.int8) == 2  # the count does not fit, which does not matter
+    assert jnp.mean(x, axis=1, where=x > 0, dtype=np.int32)[0] == 2
+
+
+@pytest.mark.quick
+def test_cumulative_operations_take_a_scalar_for_a_vector():
+    for name in ("cumsum", "cumprod", "nancumsum", "nancumprod"):
+        for axis in (None, 0, -1):
+            assert getattr(jnp, name)(2.5, axis=axis).tolist() == [2.5]
+        with pytest.raises(ValueError, match="out of bounds"):
+            getattr(jnp, name)(2.5, axis=1)

@@ -328,3 +328,13 @@ def test_cipher():
     assert odd.shape == (2, 3)
     with pytest.raises(TypeError, match="uint32"):
         threefry_2x32(np.zeros(2, np.uint32), jnp.arange(6))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("data", [3, -1, 2**33 + 3, np.int8(3), np.uint32(3)], ids=repr)
+def test_fold_in_of_mapped_keys(data):
+    keys = jax.random.split(jax.random.key(0), 2)
+    want = [jax.random.key_data(jax.random.fold_in(k, data)).tolist() for k in keys]
+    for mapped in (jax.vmap(lambda k: jax.random.fold_in(k, data)), jax.jit(jax.vmap(lambda k: jax.random.fold_in(k, data))),
+                   lambda ks: jax.lax.map(lambda k: jax.random.fold_in(k, data), ks)):
+        assert jax.random.key_data(mapped(keys)).tolist() == want

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+import jax
 from jax._base._jaxlib import xla
 from jax._language.avals import ShapedArray
 from jax._runtime.transfer import to_device
@@ -231,3 +232,24 @@ def test_assembly_from_pieces(four_devices):
         xla.ArrayImpl(aval, sharding, pieces[:3], True)
     with pytest.raises(ValueError, match="pieces of shape"):
         xla.ArrayImpl(ShapedArray((4,), np.dtype("float32")), sharding, pieces, True)
+
+
+def test_values_on_a_mesh_of_one_device():
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("x",))
+    x = jax.device_put(np.arange(3.0, dtype=np.float32), jax.NamedSharding(mesh, jax.P("x")))
+    assert x.tolist() == [0.0, 1.0, 2.0] and float(x[1]) == 1.0
+    assert [shard.data.tolist() for shard in x.addressable_shards] == [[0.0, 1.0, 2.0]]
+
+
+def test_reading_what_ran_out_of_memory_raises(run_python):
+    """The program fails in the background; asked for its value, jaxlib would end the process."""
+    done = run_python("""
+import jax, jax.numpy as jnp
+y = jax.jit(lambda x: jnp.sort(x[:, None] * x))(jnp.ones(30_000_000))
+for read in (str, lambda y: y.tolist()):
+    try:
+        read(y)
+    except jax.errors.JaxRuntimeError as error:
+        print("RESOURCE_EXHAUSTED" in str(error))
+""")
+    assert done.stdout.split() == ["True", "True"]

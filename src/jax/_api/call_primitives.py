@@ -9,8 +9,8 @@ from jax._api.jit_primitive import transposed_jaxpr
 from jax._api.traced_calls import hoist_tracers
 from jax._dispatch.eager import operation
 from jax._language import rules
-from jax._language.discharge import call_discharged
 from jax._language.avals import typeof
+from jax._language.discharge import call_discharged
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from jax._language.primitive import Primitive

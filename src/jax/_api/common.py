@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import operator
 import weakref
 from collections.abc import Callable, Container, Sequence
 from types import MethodType
@@ -128,9 +129,22 @@ def arg_names(fun: Any, in_tree: Any) -> tuple[str, ...]:
     return Described(fun).arg_names(in_tree)
 
 
+def as_argnums(argnums: Any, api: str, name: str = "argnums") -> int | tuple[int, ...]:
+    """``argnums`` as an integer or a tuple of integers; TypeError for anything else."""
+    try:
+        return operator.index(argnums)
+    except TypeError:
+        pass
+    try:
+        return tuple([operator.index(i) for i in argnums])
+    except TypeError:
+        raise TypeError(f"{api}: {name} must be an integer or a sequence of integers, got {argnums!r}") from None
+
+
 def normalize_argnums(argnums: Any, num_args: int, api: str, name: str = "argnums") -> tuple[int, ...]:
     """``argnums`` (an int or a sequence) as a tuple of indices into ``num_args`` positional arguments."""
-    nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    checked = as_argnums(argnums, api, name)
+    nums = (checked,) if isinstance(checked, int) else checked
     out = []
     for i in nums:
         if not -num_args <= i < num_args:

@@ -10,11 +10,12 @@ from jax._api.traced_calls import hoist_tracers
 from jax._dispatch.program import run_program
 from jax._ground.structural import instantiate_zeros, sum_axes
 from jax._language import rules
-from jax._language.discharge import call_discharged
 from jax._language.avals import typeof
+from jax._language.discharge import call_discharged
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
 from jax._language.primitive import Primitive
+from jax._language.refs import check_aliasing, use
 from jax._language.staging import StagingTrace, trace_to_jaxpr
 from jax._language.trace import current_trace, run_in
 from jax._language.zeros import Zero, is_undefined_primal
@@ -51,6 +52,8 @@ def stage_call(trace: StagingTrace, prim: Primitive, fun: FlatFunction, args: Se
     avals = [typeof(x) for x in args]
     jaxpr, consts = trace_to_jaxpr(fun, avals, DebugInfo(prim.name, name))
     jaxpr, consts, tracers = hoist_tracers(jaxpr, consts)
+    if use.begun:
+        check_aliasing([*tracers, *args], len(tracers), prim.name, lambda: name, "number {}".format)
     return ClosedJaxpr(jaxpr, consts), tracers
 
 

@@ -13,6 +13,7 @@ from jax._api.common import (
     Described,
     FlatFun,
     FlatFunAux,
+    as_argnums,
     check_callable,
     check_leaf_types,
     debug_info,
@@ -69,8 +70,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
     check_callable(fun, "grad")
     if reduce_axes:
         raise NotImplementedError("grad: reduce_axes is no longer supported; use jax.lax.psum in the function instead")
-    if not isinstance(argnums, int):
-        argnums = tuple(argnums)
+    argnums = as_argnums(argnums, "grad")
 
     @functools.wraps(fun)
     @api_boundary
@@ -100,9 +100,9 @@ def _check_grad_inputs(leaves: Sequence[Any], tree: Any, holomorphic: bool, allo
     for i, (x, aval) in enumerate(zip(leaves, check_leaf_types(leaves, tree, "argument ", "grad"), strict=True)):
         dtype = aval.dtype
         if is_ref_type(aval):
-            raise TypeError(f"grad cannot differentiate with respect to a reference ({aval.str_short()}): its gradient has to "
-                            "be accumulated in a reference too. Use jax.vjp and bind one with f_vjp.with_refs(grad_ref), or "
-                            "leave the reference out of argnums, and it is read as a constant.")
+            raise TypeError(f"grad cannot differentiate with respect to a reference ({aval.str_short()}): its gradient has "
+                            "to be accumulated in a reference too. Use jax.vjp and bind one with "
+                            "f_vjp.with_refs(grad_ref), or leave the reference out of argnums: it is read as a constant.")
         if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
             raise TypeError(f"grad with holomorphic=True needs complex arguments, got {aval.str_short()}; convert "
                             "them with .astype(complex), or leave holomorphic out")
@@ -115,7 +115,8 @@ def _check_grad_inputs(leaves: Sequence[Any], tree: Any, holomorphic: bool, allo
         elif not allow_int:
             raise TypeError(f"grad needs floating-point (or complex) arguments, got {aval.str_short()}"
                             f"{_value_hint(x)} for {_argument_name(fun, nums, tree, i)}. Pass 1.0 instead "
-                            "of 1, convert with .astype(float), choose other argnums, or pass allow_int=True for zero gradients of dtype float0.")
+                            "of 1, convert with .astype(float), choose other argnums, or pass allow_int=True for zero "
+                            "gradients of dtype float0.")
 
 
 def _argument_name(fun: Any, nums: Sequence[int], tree: Any, i: int) -> str:

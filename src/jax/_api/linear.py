@@ -23,7 +23,7 @@ from jax._language.avals import ShapedArray, typeof
 from jax._language.refs import is_ref_type
 from jax._language.staging import trace_to_jaxpr
 from jax._language.zeros import UndefinedPrimal
-from jax._transforms.linearize import Linearized, linearize_flat
+from jax._transforms.linearize import linearize_flat
 from jax._transforms.transpose import backward_pass
 from jax.tree_util import Partial, tree_flatten, tree_unflatten
 
@@ -46,8 +46,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_
     outs, lin = linearize_flat(flat, leaves, debug_info(fun, tree, "linearize"), active)
     n = flat.out_tree.num_leaves
     lin = first_outputs(lin, n)
-    static = LinStatic(Linearized(lin.jaxpr, [], lin.in_avals, lin.in_nonzero, lin.out_avals, lin.out_nonzero, lin.refs), tree,
-                        flat.out_tree)
+    static = LinStatic(lin.with_consts([]), tree, flat.out_tree)
     f_jvp = Partial(functools.partial(_apply_linear, static), lin.consts)
     result = tree_unflatten(flat.out_tree, outs[:n])
     if has_aux:
@@ -67,7 +66,7 @@ def _apply_linear(static: LinStatic, consts: Any, *tangents: Any) -> Any:
                             f"{a.str_short()}")
     leaves = [t if typeof(t).dtype == a.dtype else convert(t, a.dtype)
               for t, a in zip(leaves, lin.in_avals, strict=True)]
-    full = Linearized(lin.jaxpr, consts, lin.in_avals, lin.in_nonzero, lin.out_avals, lin.out_nonzero, lin.refs)
+    full = lin.with_consts(consts)
     return tree_unflatten(static.out_tree, [weak_as(instantiate_zeros(t), a)
                                             for t, a in zip(full.apply(*leaves), lin.out_avals, strict=True)])
 

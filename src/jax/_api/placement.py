@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jax._api.sharding_constraints import move, resolve
-from jax._base import _jaxlib
+from jax._base import _jaxlib, config
 from jax._base._jaxlib import Device, xla
 from jax._base.source import api_boundary
 from jax._dispatch.spread import place_finders
@@ -37,9 +37,20 @@ device_put_p = Primitive("device_put")
 def _impl(x: Any, *, device: Any, donate: bool, may_alias: bool) -> Any:
     if isinstance(device, Space):
         device = _in_space(x, device)
+    put: Any = transfer.to_device
     if isinstance(device, Sharding) and not isinstance(device, SingleDeviceSharding):
-        return move(x, device, may_alias=may_alias, donate=donate)
-    return transfer.to_device(x, None, device, may_alias=may_alias, donate=donate)
+        put = _moved
+    if _to_device.value is None and _between.value is None:
+        return put(x, None, device, may_alias=may_alias, donate=donate)
+    with transfer.explicit():
+        return put(x, None, device, may_alias=may_alias, donate=donate)
+
+
+_to_device, _between = config.transfer_guard_host_to_device, config.transfer_guard_device_to_device
+
+
+def _moved(x: Any, aval: Any, sharding: Any, **how: Any) -> Any:
+    return move(x, sharding, **how)
 
 
 def _in_space(x: Any, space: Space) -> Any:
@@ -251,8 +262,9 @@ def _stacked(xs: Sequence[Any], devices: Sequence[Any]) -> Any:
             raise ValueError(f"device_put_sharded: shard 0 is {avals[0].str_short()} and shard {i} is {a.str_short()}; all "
                              "must have one shape and dtype")
     keys = isinstance(avals[0].dtype, ExtendedDType)
-    pieces = [transfer.to_device(np.asarray(avals[0].dtype.unwrap(x) if keys else x)[None], None, d)
-              for x, d in zip(xs, devices, strict=True)]
+    with transfer.explicit():
+        pieces = [transfer.to_device(np.asarray(avals[0].dtype.unwrap(x) if keys else x)[None], None, d)
+                  for x, d in zip(xs, devices, strict=True)]
     sharding = over_devices(devices)
     aval = ShapedArray((len(xs), *pieces[0].shape[1:]), pieces[0].dtype)
     out = ArrayImpl(aval, sharding, pieces, True)

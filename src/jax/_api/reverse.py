@@ -49,9 +49,9 @@ class VJP:
         leaves = [_check_cotangent(c, a) for c, a in zip(leaves, self.lin.out_avals, strict=True)]
         if self.lin.refs:
             raise ValueError(
-                "vjp: an argument of the differentiated function is a reference, and its gradient has to be accumulated in one. "
-                "Bind it before: f_vjp.with_refs(grad_ref, ...)(cotangent), with one entry per argument; jax.ad.DontWant() "
-                "stands for a gradient that is not wanted.")
+                "vjp: an argument of the differentiated function is a reference, and its gradient has to be accumulated "
+                "in one. Bind it before: f_vjp.with_refs(grad_ref, ...)(cotangent), with one entry per argument; "
+                "jax.ad.DontWant() stands for a gradient that is not wanted.")
         args, _ = tree_unflatten(self.in_tree, pull_back(self.lin, leaves, ()))
         return args
 
@@ -74,8 +74,8 @@ class VJP:
         """
         leaves, tree = tree_flatten((entries, {}))
         if tree != self.in_tree:
-            raise ValueError(f"with_refs takes one entry per array argument, in the structure of the arguments, {self.in_tree}; "
-                             f"got {tree}. Entries are references, jax.ad.GradValue() or jax.ad.DontWant().")
+            raise ValueError(f"with_refs takes one entry per array argument, in the structure of the arguments, "
+                             f"{self.in_tree}; got {tree}. Entries are references, jax.ad.GradValue() or jax.ad.DontWant().")
         kinds = []
         for i, (x, aval, active) in enumerate(zip(leaves, self.lin.in_avals, self.lin.in_nonzero, strict=True)):
             kinds.append(_entry_kind(x, aval, active, keystr(leaf_paths(self.in_tree)[i])))
@@ -94,14 +94,14 @@ def _entry_kind(x: Any, aval: Any, active: bool, where: str) -> str:
             raise ValueError(f"with_refs: the argument at {where} is not differentiated, so that there is no gradient to "
                              "accumulate; give jax.ad.DontWant() for it")
         if x.aval.shape != want.shape or x.aval.dtype != want.dtype:
-            raise ValueError(f"with_refs: the gradient of the argument at {where} is of type {want.str_short()}, and cannot be "
-                             f"accumulated in a reference of type {x.aval.str_short()}")
+            raise ValueError(f"with_refs: the gradient of the argument at {where} is of type {want.str_short()}, and cannot "
+                             f"be accumulated in a reference of type {x.aval.str_short()}")
         return "ref"
     if isinstance(x, ad.DontWant):
         return "none"
     if is_ref_type(aval):
-        raise ValueError(f"with_refs: the argument at {where} is a reference, whose gradient is accumulated in a reference or "
-                         f"not wanted (jax.ad.DontWant()); got {x!r}")
+        raise ValueError(f"with_refs: the argument at {where} is a reference, whose gradient is accumulated in a reference "
+                         f"or not wanted (jax.ad.DontWant()); got {x!r}")
     return "value"
 
 
@@ -109,7 +109,8 @@ def _pull_into(kinds: tuple[str, ...], pullback: VJP, refs: Sequence[Any], cotan
     lin = pullback.lin
     leaves, tree = tree_flatten(cotangent)
     if tree != pullback.out_tree:
-        raise TypeError(f"vjp: the cotangent must have the structure of the function's output, {pullback.out_tree}, got {tree}")
+        raise TypeError(f"vjp: the cotangent must have the structure of the function's output, {pullback.out_tree}, got "
+                        f"{tree}")
     leaves = [_check_cotangent(c, a) for c, a in zip(leaves, lin.out_avals, strict=True)]
     given = iter(refs)
     into = [next(given) if kind == "ref" else None for kind in kinds]
@@ -151,14 +152,11 @@ def _check_cotangent(ct: Any, want: Any) -> Any:
 
 def _vjp_flatten(f: VJP) -> tuple[Any, Any]:
     lin = f.lin
-    bare = Linearized(lin.jaxpr, [], lin.in_avals, lin.in_nonzero, lin.out_avals, lin.out_nonzero, lin.refs)
-    return tuple(lin.consts), LinStatic(bare, f.in_tree, f.out_tree)
+    return tuple(lin.consts), LinStatic(lin.with_consts([]), f.in_tree, f.out_tree)
 
 
 def _vjp_unflatten(static: LinStatic, consts: Any) -> VJP:
-    lin = static.lin
-    full = Linearized(lin.jaxpr, list(consts), lin.in_avals, lin.in_nonzero, lin.out_avals, lin.out_nonzero, lin.refs)
-    return VJP(full, static.in_tree, static.out_tree)
+    return VJP(static.lin.with_consts(list(consts)), static.in_tree, static.out_tree)
 
 
 register_pytree_node(VJP, _vjp_flatten, _vjp_unflatten)

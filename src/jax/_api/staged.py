@@ -49,7 +49,7 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
         leaves, tree = tree_flatten((tuple(x for i, x in enumerate(args) if i not in at), kwargs))
         avals = [abstract_leaf(x, True) for x in leaves]
         if None in avals:
-            explain_bad_argument(fun, leaves, tree, True)
+            explain_bad_argument(fun, leaves, tree, True, "make_jaxpr")
         flat = FlatFun(target, tree)
         with ExitStack() as stack:
             for name, size in axis_env or ():
@@ -83,7 +83,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     leaves, tree = tree_flatten((args, kwargs))
     avals = [abstract_leaf(x, True) for x in leaves]
     if None in avals:
-        explain_bad_argument(fun, leaves, tree, True)
+        explain_bad_argument(fun, leaves, tree, True, "eval_shape")
     flat = FlatFun(fun, tree)
     jaxpr, _ = trace_to_jaxpr(flat, avals, debug_info(fun, tree, "eval_shape"))
     return tree_unflatten(flat.out_tree, _structs(jaxpr.out_avals))

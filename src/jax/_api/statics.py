@@ -83,7 +83,10 @@ def complete_names(kind: str, signature: inspect.Signature | None, argnums: Any,
               ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Positions and names of arguments, each completed from the other by the signature."""
     nums = () if argnums is None else (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    names = () if argnames is None else (argnames,) if isinstance(argnames, str) else tuple(argnames)
+    try:
+        names = () if argnames is None else (argnames,) if isinstance(argnames, str) else tuple(argnames)
+    except TypeError:
+        raise TypeError(f"jit: {kind}_argnames must be a string or a sequence of strings, got {argnames!r}") from None
     for n in nums:
         if not hasattr(n, "__index__"):
             raise TypeError(f"jit: {kind}_argnums must be integers, got {n!r}")

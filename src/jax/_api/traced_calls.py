@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
+from jax import monitoring
 from jax._api import cache_misses
 from jax._api.common import Described, FlatFun, arg_names
 from jax._api.statics import Options, Placed, Static, StaticFun, brief, donation, split_static
@@ -79,12 +80,12 @@ def abstract_leaf(x: Any, allowed: bool) -> Any:
         return None
 
 
-def explain_bad_argument(fun: Any, leaves: Any, in_tree: Any, abstract: bool) -> None:
+def explain_bad_argument(fun: Any, leaves: Any, in_tree: Any, abstract: bool, api: str = "jit") -> None:
     names = arg_names(fun, in_tree)
     for x, name in zip(leaves, names, strict=True):
         if abstract_leaf(x, abstract) is None:
             raise TypeError(
-                f"jit of {getattr(fun, '__name__', fun)}: the argument {name} has the value {brief(x)} of type "
+                f"{api} of {getattr(fun, '__name__', fun)}: the argument {name} has the value {brief(x)} of type "
                 f"{type(x).__name__}, which is no array, scalar or tree of them. If it is a setting and not data, mark "
                 "it with static_argnums or static_argnames; otherwise convert it to an array.")
 
@@ -108,7 +109,9 @@ def trace_cached(fun: Any, in_tree: Any, avals: tuple[Any, ...], static: Static,
     jaxpr, consts, tracers = hoist_tracers(jaxpr, consts)
     log_step("traced %s in %.4f s", cache_misses.CallText(fun, in_tree, avals, static), time.perf_counter() - begin)
     closed = ClosedJaxpr(jaxpr, consts)
-    slow.traced(closed, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+    monitoring.record_step("jaxpr_trace", seconds, getattr(fun, "__name__", "<unnamed function>"))
+    slow.traced(closed, seconds)
     return closed, tracers, flat.out_tree
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from jax import dtypes
+from jax import dtypes, monitoring
 from jax._base import config, source
 from jax._base._jaxlib import JaxRuntimeError, trace_context_names, xla
 from jax._base.caching import trace_context, weak_cache
@@ -174,6 +174,7 @@ def lower_program(jaxpr: ClosedJaxpr, name: str, *, platforms: Sequence[str], do
     seconds = time.perf_counter() - begin
     lowered.timing = slow.Timing(traced, seconds)
     log_step("lowered %s in %.4f s", name, seconds)
+    monitoring.record_step("jaxpr_to_mlir_module", seconds, f"jit({name})")
     limit = config.captured_constants_warn_bytes.value
     if lowered.const_args and 0 <= limit < sum(x.nbytes for x in lowered.const_args):
         _warn_captured(lowered, jaxpr)
@@ -210,8 +211,10 @@ def compile_lowered(lowered: LoweredModule, device: Any = None,
         loaded = _compile(lowered, devices, compiler_options)
     except JaxRuntimeError as error:
         raise _located(memory.explained(error, devices[0]), lowered) from error
+    seconds = time.perf_counter() - begin
+    monitoring.record_step("backend_compile", seconds, f"jit({lowered.name})")
     if lowered.timing is not None:
-        slow.report(lowered.name, lowered.timing, time.perf_counter() - begin)
+        slow.report(lowered.name, lowered.timing, seconds)
     first = len(lowered.ordered_effects) + len(lowered.const_args)
     donated = [p for p, d in zip(lowered.kept_var_idx, lowered.donated[first:], strict=True) if d]
     executable = Executable(

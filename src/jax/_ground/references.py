@@ -286,8 +286,8 @@ rules.pp_rules[addupdate_p] = _addupdate_text
 
 # --- freeze and free_ref: giving up a reference ----------------------------------------------------------------------
 
-freeze_p = RefPrimitive("freeze", writes=True)
-free_ref_p = RefPrimitive("free_ref", multiple_results=True, writes=True)
+freeze_p = RefPrimitive("freeze", gives_up=True)
+free_ref_p = RefPrimitive("free_ref", multiple_results=True, gives_up=True)
 
 
 def _give_up(cell: Cell, how: str) -> Any:

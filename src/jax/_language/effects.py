@@ -78,7 +78,7 @@ class RefEffect(Effect):
         return hash((type(self), self.index))
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.index == other.index  # type: ignore[attr-defined]
+        return type(other) is type(self) and self.index == other.index
 
     def at(self, index: int) -> RefEffect:
         """The same effect on another operand."""

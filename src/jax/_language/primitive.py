@@ -86,15 +86,18 @@ class Primitive:
 class RefPrimitive(Primitive):
     """A primitive that makes, reads or changes a reference, which traces may have to know about."""
 
-    __slots__ = ("makes", "writes")
+    __slots__ = ("makes", "writes", "gives_up")
     makes: bool
     writes: bool
+    gives_up: bool
 
-    def __init__(self, name: str, multiple_results: bool = False, makes: bool = False, writes: bool = False) -> None:
+    def __init__(self, name: str, multiple_results: bool = False, makes: bool = False, writes: bool = False,
+                 gives_up: bool = False) -> None:
         super().__init__(name, multiple_results)
         self.ref_primitive = True
         self.makes = makes
-        self.writes = writes
+        self.writes = writes or gives_up
+        self.gives_up = gives_up
 
     def bind(self, *args: Any, **params: Any) -> Any:
         return _get_trace().process_ref(self, args, params)

@@ -10,8 +10,8 @@ import numpy as np
 from jax import dtypes
 from jax._base import _jaxlib, config
 from jax._base import source as source_info
-from jax._language import printing as _printing  # noqa: F401  (what is staged can be printed)
 from jax._language import manual
+from jax._language import printing as _printing  # noqa: F401  (what is staged can be printed)
 from jax._language import trace as trace_mod
 from jax._language.avals import typeof
 from jax._language.effects import no_effects

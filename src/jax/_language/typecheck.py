@@ -7,7 +7,9 @@ from typing import Any
 from jax._base import source as source_info
 from jax._language import printing, rules
 from jax._language.avals import AbstractToken, AbstractValue, ShapedArray
-from jax._language.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
+from jax._language.effects import RefEffect, writes
+from jax._language.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, effects_of, jaxprs_in_params
+from jax._language.refs import is_ref_type, use
 from jax.errors import JaxprTypeError
 
 
@@ -18,19 +20,50 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
     bound: set[Var] = set()
     for v in (*jaxpr.constvars, *jaxpr.invars):
         _bind(v, bound, "an argument", jaxpr)
+    inputs, gone = frozenset(bound), set[Var]()
     for i, eqn in enumerate(jaxpr.eqns):
         try:
             _check_eqn(eqn, bound)
+            if use.begun:
+                _check_references(eqn, inputs, gone)
         except JaxprTypeError as err:
             raise JaxprTypeError(f"{err}\nin equation {i} ({source_info.summarize(eqn.source_info.traceback)}):\n"
                                  f"{printing.format_eqn(eqn)}\nof the jaxpr of {jaxpr.debug_info.func_name}") from None
     for v in jaxpr.outvars:
-        _read(v, bound)
-    declared = jaxpr.effects
-    for eqn in jaxpr.eqns:
-        missing = eqn.effects - declared if eqn.effects else None
-        if missing:
-            raise JaxprTypeError(f"the jaxpr does not declare the effects {set(missing)} of {eqn.primitive}")
+        if is_ref_type(_read(v, bound)):
+            raise JaxprTypeError(f"the jaxpr returns the reference {v!r}")
+    missing = effects_of(jaxpr.constvars, jaxpr.invars, jaxpr.eqns) - jaxpr.effects
+    if missing:
+        culprits = {e.primitive.name for e in jaxpr.eqns if e.effects}
+        raise JaxprTypeError(f"the jaxpr does not declare the effects {set(missing)} of its equations "
+                             f"({', '.join(sorted(culprits))})")
+
+
+def _check_references(eqn: JaxprEqn, inputs: frozenset[Var], gone: set[Var]) -> None:
+    """References go where the primitive takes them, once, and not after they have been given up."""
+    prim = eqn.primitive
+    refs = [(i, v) for i, v in enumerate(eqn.invars) if is_ref_type(v.aval)]
+    for e in eqn.effects:
+        if isinstance(e, RefEffect) and e.index not in [i for i, _ in refs]:
+            raise JaxprTypeError(f"{prim} has the effect {e}, but its operand {e.index} is no reference")
+    if not refs:
+        return
+    if prim not in rules.discharge_rules:
+        raise JaxprTypeError(f"{prim} takes no references")
+    variables = [v for _, v in refs]
+    for v in variables:
+        if v in gone:
+            raise JaxprTypeError(f"{prim} uses the reference {v!r} after it was given up")
+    changed = writes(eqn.effects)
+    for v in set(variables):
+        places = {i for i, w in refs if w is v}
+        # The condition of a loop may read what its body changes, in a place of its own.
+        if len(places) > (2 if prim.name == "while" and len(places & changed) <= 1 else 1):
+            raise JaxprTypeError(f"{prim} is given the reference {v!r} twice")
+    if prim.ref_primitive and prim.gives_up:
+        if variables[0] in inputs:
+            raise JaxprTypeError(f"{prim} gives up the reference {variables[0]!r}, which was not made in the jaxpr")
+        gone.add(variables[0])
 
 
 def _bind(v: Any, bound: set[Var], what: str, jaxpr: Jaxpr | None = None) -> None:

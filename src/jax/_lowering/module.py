@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax._base import _jaxlib, config
-from jax._language.avals import physical_aval
+from jax._language.avals import AbstractToken, physical_aval
 from jax._language.effects import lowerable_effects, ordered_effects
 from jax._language.jaxpr import ClosedJaxpr
 from jax._lowering.barriers import settle
@@ -176,6 +176,9 @@ def _symbol(name: str) -> str:
 
 
 def _check_effects(closed: ClosedJaxpr, name: str) -> None:
+    if any([isinstance(a, AbstractToken) for a in (*closed.in_avals, *closed.out_avals)]):
+        raise TypeError(f"the program {name} takes or returns a token. Tokens order operations inside of one program; "
+                        "return arrays, and make tokens inside with jax.lax.create_token.")
     if closed.effects:
         refused = lowerable_effects.filter_not_in(closed.effects)
         if refused:

@@ -129,7 +129,7 @@ def pieces(x: Any) -> list[Any]:
     """The pieces of an array on devices of this process as arrays, in the order of its sharding's devices."""
     x._check_alive()
     sharding, aval = x._sharding, x.aval
-    if len(sharding._device_assignment) == 1:
+    if type(sharding) is SingleDeviceSharding:
         return [x]
     piece_aval = ShapedArray(sharding.shard_shape(aval.shape), aval.dtype, aval.weak_type)
     places = sharding._addressable_device_assignment
@@ -345,8 +345,10 @@ class _Values:
             raise RuntimeError(gone_message(self))
         sharding = self._sharding
         if type(sharding) is SingleDeviceSharding:
-            # jaxlib keeps what it had to copy.
+            # jaxlib keeps what it had to copy. It ends the process when asked for the value of a program that ran out of
+            # memory in the background, and raises when asked to wait for it.
             try:
+                self.block_until_ready()
                 return self._single_device_array_to_np_array_did_copy()[0]
             except xla.JaxRuntimeError as error:
                 raise surfaced(error)  # noqa: B904 - it has its own cause

@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
+from jax import monitoring
 from jax._base import config, source
 from jax._base._jaxlib import JaxRuntimeError, xla
 
@@ -50,6 +51,7 @@ class Entry:
 
     def load(self, devices: Sequence[Any]) -> Any:
         """The stored executable, loaded on ``devices``, or None."""
+        begin = time.perf_counter()
         try:
             header, data = _read(self.path)
             loaded = devices[0].client.deserialize_executable(data, xla.DeviceList(tuple(devices)), None)
@@ -67,6 +69,10 @@ class Entry:
             source.warn(f"{self.name} was found in the persistent cache, compiled without a profile "
                         "(jax_compilation_cache_expect_pgle)")
         _log("persistent cache: %s found (%s); compiling it took %.2f s", self.name, self.key[:16], header["seconds"])
+        taken = time.perf_counter() - begin
+        monitoring.record_event("/jax/compilation_cache/cache_hits")
+        monitoring.record_event_duration_secs("/jax/compilation_cache/cache_retrieval_time_sec", taken)
+        monitoring.record_event_duration_secs("/jax/compilation_cache/compile_time_saved_sec", header["seconds"] - taken)
         return loaded
 
     def store(self, loaded: Any, seconds: float, profiled: bool = False) -> None:
@@ -90,6 +96,7 @@ class Entry:
             else:
                 _write(self.directory, self.path, data)
                 _log("persistent cache: %s is stored (%d bytes, %s)", self.name, len(data), self.key[:16])
+                monitoring.record_event("/jax/compilation_cache/cache_misses")
                 if most >= 0:
                     evict(self.directory, most)
         except (JaxRuntimeError, OSError) as error:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jax import monitoring
 from jax._base import _jaxlib, config
 from jax._base._jaxlib import xla
 
@@ -137,6 +138,7 @@ def compile_module(module: Any, devices: Sequence[Any], *, num_replicas: int = 1
                                   compiler_options=compiler_options, left_out=left_out)
     entry = None
     if config.compilation_cache_dir.value:
+        monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
         entry = _entry(module, devices, options, name, storable and not host_callbacks)
         found = None if entry is None else entry.load(devices)
         if found is not None:

@@ -64,6 +64,8 @@ def options() -> dict[str, Any]:
             found["visible_devices"] = [int(x) for x in str(visible).split(",")]
         except ValueError:
             raise ValueError(f"jax_cuda_visible_devices={visible!r} is not a comma-separated list of numbers") from None
+    if processes.count > 1:
+        found.update(node_id=processes.process_id, num_nodes=processes.count)
     found.update(_extra_options(config.pjrt_client_create_options.value))
     return found
 

@@ -159,6 +159,10 @@ class Guard:
         self._call: Any = None  # this and the next are made when there is a large program
         self._local: Any = None
 
+    def active(self) -> bool:
+        """Whether there is a large program."""
+        return self._call is not None
+
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Answers a C++ cache that knows nothing of these arguments, or that shall always ask."""
         if self._call is None or not is_bottom():
@@ -244,8 +248,8 @@ class _HostArguments:
     def _on_device(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any] | None:
         """The arguments with arrays instead of NumPy arrays; None if there are none of these."""
         moved: list[Any] | None = None
-        if _LEFT_ALONE.issuperset(map(type, self._registry.flatten((args, kwargs))[0])):
-            return None
+        if self._guard.active() and _LEFT_ALONE.issuperset(map(type, self._registry.flatten((args, kwargs))[0])):
+            return None  # a large program that C++ always asks about: this is the quickest way to see that it has none
         for i, x in enumerate(args):
             if type(x) in _LEFT_ALONE or i in self._numbers:
                 continue

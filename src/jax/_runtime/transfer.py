@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
+from jax._base import config
 from jax._base._jaxlib import guard_lib, xla
 from jax._language.avals import typeof
 
@@ -113,7 +114,7 @@ def put_host(value: np.ndarray, aval: Any, sharding: Any, committed: bool, may_a
         try:
             return xla.batched_device_put(aval, sharding, [value], [sharding._device], committed, False, how)
         except (xla.JaxRuntimeError, ValueError) as error:
-            better = memory.explained(error, sharding._device)
+            better = _forbidden(error) or memory.explained(error, sharding._device)
             if better is error:
                 raise
         raise better
@@ -122,6 +123,17 @@ def put_host(value: np.ndarray, aval: Any, sharding: Any, committed: bool, may_a
         pieces.append(np.array(value[index], copy=None if borrow else True, order="C"))
         devices.append(device)
     return xla.batched_device_put(aval, sharding, pieces, devices, committed, False, _BORROW)
+
+
+def _forbidden(error: Exception) -> Exception | None:
+    """The error of a transfer guard, with what to do about it."""
+    text = str(error)
+    if not isinstance(error, xla.JaxRuntimeError) or "Disallowed host-to-device transfer" not in text:
+        return None
+    level = config.transfer_guard_host_to_device.value
+    remedy = "jax.device_put(x) is a transfer that was asked for, which it lets pass. " if level == "disallow" else ""
+    return xla.JaxRuntimeError(f"{text}\njax_transfer_guard_host_to_device is {level!r}. {remedy}"
+                               "with jax.transfer_guard('allow'): lets all pass in its block.", error.error_code)
 
 
 def _move(x: Any, placement: Any, committed: bool | None, may_alias: bool, donate: bool) -> Any:
@@ -158,11 +170,11 @@ def with_aval(x: Any, aval: Any) -> Any:
 
 
 def copy(x: Any) -> Any:
-    """A copy of an array, in memory of its own."""
+    """A copy of an array, in memory of its own. It stays on its devices: for guards that is no transfer."""
     x._check_alive()
     sharding = x.sharding
     target = [DeviceList(sharding._device_assignment)]
-    with explicit():
+    with config.transfer_guard_device_to_device("allow"):
         made = xla.batched_copy_array_to_devices_with_sharding([x], target, [sharding], [_COPY])[0]
     return made if made._committed == x._committed else recommit(made, x._committed)
 

@@ -8,9 +8,9 @@ import importlib as _importlib
 from typing import Any as _Any
 
 _modules = frozenset({
-    "ad_util", "api_util", "checkify", "compiler", "core", "custom_derivatives", "dispatch", "distributed", "dtypes",
-    "flatten_util", "linear_util", "named_sharding", "pjit", "random", "sharding_impls", "source_info_util",
-    "traceback_util", "tree_util", "xla_bridge",
+    "ad_util", "api_util", "checkify", "compiler", "core", "custom_derivatives", "dispatch", "distributed",
+    "dtypes", "effects", "flatten_util", "lib", "linear_util", "named_sharding", "pjit", "random", "sharding_impls",
+    "source_info_util", "state", "traceback_util", "tree_util", "xla_bridge",
 })
 
 

@@ -154,9 +154,9 @@ class BatchTrace(Trace):
 def unmapped_write(prim: Any, ref: Any) -> ValueError:
     """The error for a change, under ``vmap``, of a reference that all examples share."""
     return ValueError(
-        f"vmap: {prim} changes a reference of type {typeof(ref).str_short()} that is the same for all examples, so that they "
-        "would all write to one place. Pass the reference to the mapped function with an axis in in_axes, make it inside, or "
-        "return the values and write them outside.")
+        f"vmap: {prim} changes a reference of type {typeof(ref).str_short()} that is the same for all examples, so that "
+        "they would all write to one place. Pass the reference to the mapped function with an axis in in_axes, make it "
+        "inside, or return the values and write them outside.")
 
 
 def named_axes_of(params: dict[str, Any]) -> set[Any]:

@@ -181,6 +181,10 @@ class Linearized:
         self.out_avals = out_avals
         self.out_nonzero = out_nonzero
 
+    def with_consts(self, consts: list[Any]) -> Linearized:
+        """The same program with other residuals, for containers that keep these apart."""
+        return Linearized(self.jaxpr, consts, self.in_avals, self.in_nonzero, self.out_avals, self.out_nonzero, self.refs)
+
     def apply(self, *tangents: Any) -> list[Any]:
         """Pushes tangents (one per input) forward; returns one per output, symbolic zeros included."""
         active = [t for t, nz in zip(tangents, self.in_nonzero, strict=True) if nz]

@@ -19,8 +19,10 @@ from typing import Any
 
 from jax import lax, random
 from jax import numpy as jnp
+from jax._api.staged import eval_shape
 from jax.nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus, standardize
 from jax.nn.initializers import glorot_normal, normal, ones, zeros
+from jax.stages import ShapeDtypeStruct
 
 __all__ = [
     "AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu", "Exp", "FanInConcat",
@@ -29,7 +31,9 @@ __all__ = [
     "parallel", "serial", "shape_dependent",
 ]
 
+# A layer: ``init_fun(key, input_shape) -> (output_shape, parameters)`` and ``apply_fun(parameters, inputs)``.
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
+# Sizes of the axes of an array, the batch's first; -1 where it does not matter.
 Shape = tuple[int, ...]
 glorot, randn, logsoftmax = glorot_normal, normal, log_softmax  # older names
 _glorot, _small, _tiny = glorot_normal(), normal(), normal(1e-6)
@@ -121,16 +125,17 @@ def _convolution(init: Any, run: Any) -> Layer:
 
 def _output_shape(fun: Any, input_shape: Shape) -> Shape:
     """The shape of ``fun``'s result; a leading size of -1 is kept."""
-    from jax._api.staged import eval_shape  # needs nothing else of that room
-    from jax.stages import ShapeDtypeStruct
     unknown = [i for i, d in enumerate(input_shape) if d == -1]
     shape = tuple([1 if d == -1 else d for d in input_shape])
     out = eval_shape(fun, ShapeDtypeStruct(shape, jnp.float32)).shape
     return tuple([-1 if i in unknown else d for i, d in enumerate(out)])
 
 
+# Layer: a convolution of images, channels last; arguments as for ``GeneralConv`` after the first.
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
+# Layer: a transposed convolution of sequences, channels last.
 Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+# Layer: a transposed convolution of images, channels last.
 ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
 
 
@@ -161,17 +166,29 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     return lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: fun(inputs, **fun_kwargs)
 
 
+# Layer: the hyperbolic tangent.
 Tanh = elementwise(jnp.tanh)
+# Layer: the rectifier, ``max(x, 0)``.
 Relu = elementwise(relu)
+# Layer: the exponential.
 Exp = elementwise(jnp.exp)
+# Layer: the logarithm of the softmax over the last axis.
 LogSoftmax = elementwise(log_softmax, axis=-1)
+# Layer: the softmax over the last axis.
 Softmax = elementwise(softmax, axis=-1)
+# Layer: the softplus, ``log(1 + exp(x))``.
 Softplus = elementwise(softplus)
+# Layer: the logistic function.
 Sigmoid = elementwise(sigmoid)
+# Layer: the exponential linear unit.
 Elu = elementwise(elu)
+# Layer: the rectifier with a small slope below 0.
 LeakyRelu = elementwise(leaky_relu)
+# Layer: the scaled exponential linear unit.
 Selu = elementwise(selu)
+# Layer: the Gaussian error linear unit.
 Gelu = elementwise(gelu)
+# Layer: the identity.
 Identity = elementwise(lambda x: x)
 
 
@@ -236,7 +253,8 @@ def _flatten(params: Any, inputs: Any, **kwargs: Any) -> Any:
     return jnp.reshape(inputs, (inputs.shape[0], -1))
 
 
-Flatten = (_flatten_init, _flatten)  # all axes but the first become one
+# Layer: all axes but the first become one.
+Flatten = (_flatten_init, _flatten)
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:  # noqa: N802 (the API's name)
@@ -281,7 +299,8 @@ def _fan_in_sum(params: Any, inputs: Any, **kwargs: Any) -> Any:
     return functools.reduce(jnp.add, inputs)
 
 
-FanInSum = (_fan_in_sum_init, _fan_in_sum)  # the sum of the outputs of branches
+# Layer: the sum of the outputs of branches.
+FanInSum = (_fan_in_sum_init, _fan_in_sum)
 
 
 def _keys(rng: Any, count: int) -> Any:

@@ -18,9 +18,11 @@ from jax import dtypes, lax
 from jax import numpy as jnp
 from jax._api.common import check_callable
 from jax._api.reverse import vjp
+from jax._api.staged import eval_shape
+from jax._api.vmap import vmap
 from jax._base.source import api_boundary
 from jax._language.avals import typeof
-from jax.custom_derivatives import closure_convert, custom_vjp
+from jax.custom_derivatives import closure_convert, custom_vjp, zero_from_primal
 from jax.flatten_util import ravel_pytree
 from jax.tree_util import tree_leaves, tree_map
 
@@ -223,7 +225,6 @@ def _check_times(t: Any) -> Any:
 
 
 def _check_derivative(func: Any, y0: Any, t: Any, args: Any) -> None:
-    from jax._api.staged import eval_shape  # only here, and not everything that it needs is loaded otherwise
     expected = eval_shape(lambda y: y, y0)
     got = eval_shape(func, y0, t[0], *args)
     if _types(got) != _types(expected):
@@ -253,7 +254,6 @@ def _solve(func: Callable[..., Any], options: tuple[float, ...], y0: Any, t: Any
 
 
 def _each_row(unravel: Callable[[Any], Any], rows: Any) -> Any:
-    from jax._api.vmap import vmap  # loaded with jax; kept out of the list above, which is long
     return vmap(unravel)(rows)
 
 
@@ -345,7 +345,6 @@ def _backward(func: Callable[..., Any], options: tuple[float, ...], residuals: A
 
 
 def _slopes(func: Any, ys: Any, t: Any, args: Any) -> Any:
-    from jax._api.vmap import vmap  # as above
     return vmap(lambda y, s: func(y, s, *args))(ys, t)
 
 
@@ -360,7 +359,6 @@ def _like(tree: Any, leaves: Sequence[Any]) -> Any:
 
 def _like_with_none(args: tuple[Any, ...], found: Sequence[Any]) -> tuple[Any, ...]:
     """Cotangents of the arguments; those that are integers have none."""
-    from jax.custom_derivatives import zero_from_primal  # only in reverse mode
     rest = iter(found)
 
     def pick(x: Any) -> Any:

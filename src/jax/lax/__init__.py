@@ -7,12 +7,15 @@ from typing import Any as _Any
 from jax._ground.structural import (
     broadcast_in_dim_p, convert_element_type_p, reduce_sum_p, transpose_p,
 )
+from jax._api.placement import device_put_p
+from jax._api.sharding_constraints import sharding_constraint_p, with_sharding_constraint
 from jax.lax._accuracy import AccuracyMode, Tolerance
 from jax.lax._arithmetic import (
     add, add_p, div, div_p, mul, mul_p, mulhi, mulhi_p, neg, neg_p, one_minus_square, one_minus_square_p, rem, rem_p,
     square, square_p, sub, sub_p,
 )
 from jax.lax._associative_scan import associative_scan
+from jax.lax._axis_products import pdot, xeinsum
 from jax.lax._bitwise import (
     and_p, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, clz, clz_p, not_p, or_p, population_count,
     population_count_p, shift_left, shift_left_p, shift_right_arithmetic, shift_right_arithmetic_p,
@@ -27,7 +30,7 @@ from jax.lax._block_products import (
 from jax.lax._collectives import (
     all_gather, all_gather_p, all_to_all, all_to_all_p, axis_index, axis_index_p, axis_size, pbroadcast, pcast, pmax,
     pmax_p, pmean, pmin, pmin_p, ppermute, ppermute_p, pshuffle, psum, psum_p, psum_scatter, pswapaxes, pvary,
-    reduce_scatter_p,
+    pvary_p, reduce_scatter_p,
 )
 from jax.lax._comparison import (
     eq, eq_p, eq_to_p, ge, ge_p, gt, gt_p, le, le_p, le_to_p, lt, lt_p, lt_to_p, ne, ne_p,
@@ -72,6 +75,7 @@ from jax.lax._fft import (
 from jax.lax._gather import (
     GatherDimensionNumbers, GatherScatterMode, gather, gather_p,
 )
+from jax.lax._hints import composite, dce_sink, shape_as_value, stage, stage_p
 from jax.lax._incomplete_beta import betainc, regularized_incomplete_beta_p
 from jax.lax._incomplete_gamma import (
     igamma, igamma_grad_a, igamma_grad_a_p, igamma_p, igammac, igammac_p, random_gamma_grad, random_gamma_grad_p,
@@ -88,6 +92,7 @@ from jax.lax._power import (
 from jax.lax._precision import (
     DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike,
 )
+from jax.lax._ragged_exchange import ragged_all_to_all, ragged_all_to_all_p
 from jax.lax._reduce import (
     argmax, argmax_p, argmin, argmin_p, reduce_and, reduce_and_p, reduce_max, reduce_max_p, reduce_min, reduce_min_p,
     reduce_or, reduce_or_p, reduce_prod, reduce_prod_p, reduce_sum, reduce_xor, reduce_xor_p,
@@ -126,6 +131,9 @@ from jax.lax._special import (
     erfc_p, lgamma, lgamma_p, polygamma, polygamma_p, zeta, zeta_p,
 )
 from jax.lax._stop_gradient import stop_gradient, stop_gradient_p
+from jax.lax._tokens import (
+    after_all, after_all_p, create_token, create_token_p, infeed, infeed_p, outfeed, outfeed_p, precv, psend,
+)
 from jax.lax._trigonometric import (
     acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, atanh, atanh_p, cos,
     cos_p, cosh, cosh_p, sin, sin_p, sinh, sinh_p, tan, tan_p, tanh, tanh_p,

@@ -405,20 +405,23 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
 
 # --- all_to_all -----------------------------------------------------------------------------------------------------
 
+def _check_split(shape: Any, split_axis: int, n: int, tiled: bool) -> None:
+    if tiled and shape[split_axis] % n:
+        raise ValueError(f"all_to_all: axis {split_axis} of {shape} is not a multiple of the size {n} of the named axis")
+    if not tiled and shape[split_axis] != n:
+        raise ValueError(f"all_to_all: axis {split_axis} of {shape} must have the size {n} of the named axis, or use "
+                         "tiled=True")
+
+
 def _to_all_abstract(x: Any, *, split_axis: int, concat_axis: int, axis_name: Any, axis_index_groups: Any,
                      tiled: bool) -> Any:
     n = _axis_size(axis_name)
     shape = list(x.shape)
+    _check_split(x.shape, split_axis, n, tiled)
     if tiled:
-        if shape[split_axis] % n:
-            raise ValueError(f"all_to_all: axis {split_axis} of {x.shape} is not a multiple of the size {n} of the "
-                             "named axis")
         shape[split_axis] //= n
         shape[concat_axis] *= n
     else:
-        if shape[split_axis] != n:
-            raise ValueError(f"all_to_all: axis {split_axis} of {x.shape} must have the size {n} of the named axis, or "
-                             "use tiled=True")
         del shape[split_axis]
         shape.insert(concat_axis, n)
     return x.update(shape=tuple(shape))
@@ -458,10 +461,15 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
     """Splits ``split_axis`` over a named axis and joins what arrives along ``concat_axis``."""
     _no_groups(axis_index_groups, "all_to_all")
     names = _names(axis_name)
-    _axis_size(names)
+    n = _axis_size(names)
 
     def exchange(leaf: Any) -> Any:
-        ndim = typeof(leaf).ndim
+        shape = typeof(leaf).shape
+        ndim = len(shape)
+        if not (-ndim <= split_axis < ndim and -ndim <= concat_axis < ndim):
+            raise ValueError(f"all_to_all: split_axis={split_axis} and concat_axis={concat_axis} must name axes of an array "
+                             f"of shape {shape}")
+        _check_split(shape, split_axis % ndim, n, tiled)  # under vmap no abstract evaluation sees the shape of an example
         return all_to_all_p.bind(leaf, split_axis=split_axis % ndim, concat_axis=concat_axis % ndim, axis_name=names,
                                  axis_index_groups=None, tiled=tiled)
     return tree_map(exchange, x)

@@ -214,6 +214,10 @@ def _split_result(out: Any, axis: int, size: Any, inside: bool) -> tuple[Any, in
     return split_axis(out, axis, typeof(out).shape[axis] // size), axis + 1
 
 
+def _an_example(aval: Any, d: int) -> Any:
+    return zeros_of(aval.update(shape=(*aval.shape[:d], *aval.shape[d + 1:])))
+
+
 def _batch(args: Any, batch_dims: Any, *, dimension_numbers: Any, feature_group_count: int, batch_group_count: int,
            **params: Any) -> Any:
     (x, y), (dx, dy) = args, batch_dims
@@ -224,6 +228,9 @@ def _batch(args: Any, batch_dims: Any, *, dimension_numbers: Any, feature_group_
                                            batch_group_count=batches, **params)
 
     size = typeof(x).shape[dx] if dx is not None else typeof(y).shape[dy]
+    if dims.is_zero(size):  # groups are at least one
+        aval = typeof(bind(*[v if d is None else _an_example(typeof(v), d) for v, d in zip(args, batch_dims, strict=True)]))
+        return zeros_of(aval.update(shape=(0, *aval.shape))), 0
     if dx is not None and dy is not None:  # examples are groups
         y = _merge_outside(y, dy, rhs_spec[0])
         if batch_group_count > 1:

@@ -30,14 +30,15 @@ def refuse_references(api: str, what: str, avals: Sequence[Any], remedy: str) ->
     """Raises if a reference is where a loop needs an array."""
     for a in avals:
         if is_ref_type(a):
-            raise TypeError(f"lax.{api}: {what} holds a reference of type {a.str_short()}, and must consist of arrays. {remedy}")
+            raise TypeError(f"lax.{api}: {what} holds a reference of type {a.str_short()}, and must consist of arrays. "
+                            f"{remedy}")
 
 
 def refuse_writes(api: str, fun: Any, closed: ClosedJaxpr) -> None:
     """Raises if the condition of a loop changes a reference."""
     if writes(closed.effects):
-        raise ValueError(f"lax.{api}: the condition {describe(fun)} changes a reference. A condition may only read; write in the "
-                         "body of the loop.")
+        raise ValueError(f"lax.{api}: the condition {describe(fun)} changes a reference. A condition may only read; write "
+                         "in the body of the loop.")
 
 
 def _values(args: Sequence[Any], places: Sequence[int]) -> list[Any]:
@@ -84,7 +85,8 @@ def _pure_scan(closed: ClosedJaxpr, marks: Marks, num_consts: int,
     kept = [i for i in consts if i not in pure.changed]
     num_outs = len(closed.jaxpr.outvars)
     last = range(num_outs, num_outs + len(pure.changed))
-    body = permuted(pure.closed, [*kept, *carry, *pure.changed, *xs], [*range(num_carry), *last, *range(num_carry, num_outs)])
+    body = permuted(pure.closed, [*kept, *carry, *pure.changed, *xs],
+                    [*range(num_carry), *last, *range(num_carry, num_outs)])
     return body, kept, pure.changed
 
 
@@ -136,8 +138,8 @@ def discharge_while(prim: Any) -> Callable[..., Any]:
         shared = tuple([place.get(id(x)) for x in of_cond])
         body_marks = tuple([type(x) is Cell for x in (*of_body, *init)])
         cond_marks = tuple([type(x) is Cell for x in (*of_cond, *init)])
-        body, cond, kept, kept_cond, changed = _pure_while(params["body_jaxpr"], params["cond_jaxpr"], body_marks, cond_marks,
-                                                           shared, len(of_body))
+        body, cond, kept, kept_cond, changed = _pure_while(
+            params["body_jaxpr"], params["cond_jaxpr"], body_marks, cond_marks, shared, len(of_body))
         outs = prim.bind(*_values(of_cond, kept_cond), *_values(of_body, kept), *init, *_values(of_body, changed),
                          body_jaxpr=body, body_nconsts=len(kept), cond_jaxpr=cond, cond_nconsts=len(kept_cond))
         last, new = pieces(outs, len(init))
@@ -178,4 +180,5 @@ def discharge_cond(prim: Any) -> Callable[..., Any]:
     return rule
 
 
-__all__ = ["along_references", "check_references", "discharge_cond", "discharge_scan", "discharge_while", "refuse_references", "refuse_writes"]
+__all__ = ["along_references", "check_references", "discharge_cond", "discharge_scan", "discharge_while",
+           "refuse_references", "refuse_writes"]

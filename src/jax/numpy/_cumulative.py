@@ -34,8 +34,9 @@ def _scan(a: Any, name: str, axis: int | None, dtype: Any, promote_integers: boo
     is_sum = name in ("cumsum", "nancumsum", "cumulative_sum")
     if name.startswith("nan") and category(typeof(a).dtype) in ("floating", "complex"):
         a = _where(lax.ne(a, a), constant(typeof(a).dtype, 0 if is_sum else 1), a)
-    if axis is None:
-        a, axis = lax.reshape(a, (dims.size_of(typeof(a).shape),)), 0
+    shape = typeof(a).shape
+    if axis is None or (not shape and axis in (0, -1)):  # as in NumPy, a scalar is a vector of one
+        a, axis = lax.reshape(a, (dims.size_of(shape),)), 0
     (axis,) = red.reduced_axes(name, axis, typeof(a).shape)
     result = red._computed_in(typeof(a).dtype, promote_integers) if dtype is None else dtype
     inner = np.dtype(np.float32) if result in red._HALF else result

@@ -174,7 +174,7 @@ def _quantile(a: Any, q: Any, weights: Any, name: str, axis: Any, method: str, k
     shape = typeof(a).shape
     axes = red.reduced_axes(name, axis, shape)
     rows = _rows(a, axes)
-    if typeof(rows).shape[-1] == 0:
+    if dims.is_zero(dims.size_of(typeof(rows).shape)):
         out = lax.full((*typeof(rows).shape[:-1], *typeof(q).shape), np.nan, dtype)
     elif weights is None:
         out = _unweighted(rows, q, fine, method, name.startswith("nan"))

@@ -80,17 +80,21 @@ def _mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, w
     aval = typeof(a)
     result = dtypes.to_inexact_dtype(aval.dtype) if dtype is None else dtype
     inner = np.dtype(np.float32) if result in red._HALF else result
+    whole = not dtypes.issubdtype(inner, np.inexact)
+    counted_in = dtypes.scalar_dtype(int) if whole else inner
     a = as_dtype(a, inner, False)
     shape = typeof(a).shape
     axes = red.reduced_axes("mean", axis, shape)
     if where is None:
-        count = _count(shape, axes, inner)
+        count = _count(shape, axes, counted_in)
     else:
         where, a = broadcast_args("mean", unwrap(where), a)
         shape = typeof(a).shape
         axes = red.reduced_axes("mean", axis, shape)
-        count = red.sum(where, axes, dtype=inner, keepdims=keepdims)
+        count = red.sum(where, axes, dtype=counted_in, keepdims=keepdims)
     total = red.sum(a, axes, dtype=None, keepdims=keepdims, where=where)
+    if whole:  # the quotient of integers is rounded towards zero
+        return as_dtype(lax.div(*promote_dtypes_inexact(total, count)), result, False)
     return as_dtype(lax.div(total, count), result, False) if result != inner else lax.div(total, count)
 
 

@@ -271,7 +271,7 @@ def fold_in(key: Any, data: Any) -> Any:
     if type(data) is int:
         data &= 0xFFFFFFFF
         # A Python integer is the cheapest argument of a compiled call, but has to fit in 32 bits with a sign.
-        word = data if data < 2**31 and not _get_trace().staged else np.uint32(data)
+        word = data if data < 2**31 and type(keys) is KeyArray and not _get_trace().staged else np.uint32(data)
     else:
         aval = typeof(data)
         if aval.shape:

@@ -6,6 +6,7 @@ from typing import Any as _Any
 
 from jax._base import option as _o
 from jax._base._jaxlib import Device as _Device
+from jax._base._jaxlib import Sharding as _Sharding
 from jax._base._jaxlib import guard_lib as _guards
 from jax._base.settings import _memory
 
@@ -13,10 +14,13 @@ from jax._base.settings import _memory
 def _parse_device(value: _Any) -> _Any:
     if isinstance(value, (str, _Device)) or hasattr(value, "device_kind"):
         return value
+    if isinstance(value, _Sharding) and len(value.device_set) == 1:
+        return value
     raise ValueError
 
 
-_DEVICE = _o.Kind("a device (jax.devices()[0]) or the name of a platform ('cpu', 'gpu')", _parse_device, str)
+_DEVICE = _o.Kind("a device (jax.devices()[0]), a sharding of one device or the name of a platform ('cpu', 'gpu')",
+                  _parse_device, str)
 
 platforms = _o.declare(
     "jax_platforms",

@@ -14,6 +14,8 @@ _homes = {
     "jax._api.custom_calls": "custom_jvp_call_p custom_vjp_call_p",
     "jax._api.jit_primitive": "jit_p",
     "jax._api.placement": "device_put_p",
+    "jax._api.sharding_constraints": "sharding_constraint_p",
+    "jax._ground.references": "get_p swap_p",
     "jax._ground.structural": "broadcast_in_dim_p convert_element_type_p reduce_sum_p transpose_p",
     "jax.ad_checkpoint": "name_p remat_p",
     "jax.custom_derivatives": "custom_jvp_call_jaxpr_p custom_vjp_call_jaxpr_p",
@@ -39,6 +41,7 @@ _homes = {
     "jax.lax._incomplete_gamma": "igamma_grad_a_p igamma_p igammac_p random_gamma_grad_p",
     "jax.lax._join": "concatenate_p",
     "jax.lax._magnitude": "abs_p clamp_p max_p min_p sign_p",
+    "jax.lax._ragged_exchange": "ragged_all_to_all_p",
     "jax.lax._power": "cbrt_p integer_pow_p pow_p rsqrt_p sqrt_p",
     "jax.lax._reduce": (
         "argmax_p argmin_p reduce_and_p reduce_max_p reduce_min_p reduce_or_p reduce_prod_p reduce_xor_p"
@@ -55,6 +58,7 @@ _homes = {
     "jax.lax._sort": "approx_top_k_p sort_p top_k_p",
     "jax.lax._special": "bessel_i0e_p bessel_i1e_p digamma_p erf_inv_p erf_p erfc_p lgamma_p polygamma_p zeta_p",
     "jax.lax._stop_gradient": "stop_gradient_p",
+    "jax.lax._tokens": "after_all_p create_token_p infeed_p outfeed_p",
     "jax.lax._trigonometric": (
         "acos_p acosh_p asin_p asinh_p atan2_p atan_p atanh_p cos_p cosh_p sin_p sinh_p tan_p tanh_p"
     ),
@@ -77,6 +81,7 @@ _homes = {
 _others = {
     "add_jaxvals_p": ("jax._ground.structural", "add_any_p"),
     "custom_lin_p": ("jax._api.custom_calls", "custom_vjp_tangent_p"),
+    "xla_pmap_p": ("jax._spmd.primitive", "shard_map_p"),  # pmap is a shard_map over one axis
 }
 _where = {name: (module, name) for module, names in _homes.items() for name in names.split()} | _others
 

@@ -1,0 +1,3 @@
+"""``jax.scipy.spatial``: rotations."""
+
+from jax.scipy.spatial import transform as transform
