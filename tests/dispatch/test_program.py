@@ -10,14 +10,19 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+import jax
 from jax._base.config import (
     captured_constants_report_frames,
     captured_constants_warn_bytes,
+    compiler_enable_remat_pass,
     config,
+    cpu_fusion_fences,
     dump_ir_to,
     enable_x64,
     explain_cache_misses,
     log_compiles,
+    memory_fitting_level,
+    optimization_level,
 )
 from jax._dispatch import program
 from jax._language.effects import Effect, lowerable_effects, ordered_effects
@@ -148,6 +153,36 @@ def test_misses_are_explained(caplog):
     second, third = (m for m in messages(caplog) if m.startswith("compiling"))
     assert "fun at file.py:7" in second and "keep_unused was False and is True" in second
     assert "jax_enable_x64 was False and is True" in third
+
+
+@pytest.mark.parametrize("option, value", [
+    (optimization_level, "O1"), (memory_fitting_level, "O1"), (compiler_enable_remat_pass, False),
+    (cpu_fusion_fences, False),
+])
+def test_options_of_the_compiler_are_part_of_the_key(caplog, option, value):
+    closed = close(lambda x: sin_p.bind(x), aval(5))
+    first, _ = program.executable_for([array(1, 2)], jaxpr=closed, name="fun")
+    with option(value), explain_cache_misses(True), caplog.at_level(logging.WARNING):
+        other, _ = program.executable_for([array(1, 2)], jaxpr=closed, name="fun")
+        assert other is not first
+        assert program.executable_for([array(1, 2)], jaxpr=closed, name="fun")[0] is other
+    assert f"the option {option.name} was {option.default!r} and is {value!r}" in caplog.text
+    assert program.executable_for([array(1, 2)], jaxpr=closed, name="fun")[0] is first
+
+
+def test_options_of_the_compiler_reach_calls_that_stay_in_cpp(caplog):
+    f = jax.jit(lambda x: x * 3)
+    for _ in range(2):
+        f(array(1, 2))
+    with log_compiles(True), caplog.at_level(logging.WARNING):
+        f(array(1, 2))
+        assert "compiled" not in caplog.text
+        config.update("jax_disable_most_optimizations", True)
+        try:
+            f(array(1, 2))
+        finally:
+            config.update("jax_disable_most_optimizations", False)
+    assert "compiled jit(<lambda>)" in caplog.text
 
 
 def test_programs_are_dumped(tmp_path):

@@ -109,6 +109,17 @@ def _usable_donations(donated: tuple[bool, ...]) -> tuple[bool, ...]:
     return donated if True in donated and not checks.enabled() else ()
 
 
+# Options that decide how programs are compiled and leave the traces as they are.
+_COMPILED_BY = (config.optimization_level, config.memory_fitting_level, config.exec_time_optimization_effort,
+                config.memory_fitting_effort, config.disable_most_optimizations, config.compiler_enable_remat_pass,
+                config.cpu_fusion_fences, config.experimental_unsafe_xla_runtime_errors)
+
+
+def compile_context() -> tuple[Any, ...]:
+    """The options on which a compiled program depends."""
+    return (*trace_context(), *[option.value for option in _COMPILED_BY])
+
+
 class SpreadKey(NamedTuple):
     """:class:`ProgramKey` for programs over several devices."""
 
@@ -119,7 +130,7 @@ class SpreadKey(NamedTuple):
     compiler_options: tuple[tuple[str, Any], ...]
 
 
-@weak_cache(context=trace_context)
+@weak_cache(context=compile_context)
 def spread_program(jaxpr: ClosedJaxpr, key: SpreadKey) -> Executable:
     """The executable of a program over several devices, made at the first call."""
     platform = backend.lowering_platform(key.place.devices[0])
@@ -141,7 +152,7 @@ def _refuse_devices(args: Sequence[Any], jaxpr: ClosedJaxpr, name: str) -> None:
                      + "\n".join(lines) + "\nMove them to one with jax.device_put(x, device).")
 
 
-@weak_cache(context=trace_context)
+@weak_cache(context=compile_context)
 def compiled_program(jaxpr: ClosedJaxpr, key: ProgramKey) -> Executable | None:
     """The executable for ``jaxpr``, made at the first call; None if the program asks for other devices than one."""
     if spread.place_in(jaxpr) is not None:
@@ -275,7 +286,7 @@ def log_step(message: str, *details: Any) -> None:
 
 def _explain_miss(jaxpr: ClosedJaxpr, key: ProgramKey) -> None:
     """Why a program that has been compiled before is compiled again. Why it was traced is said where it was."""
-    options = trace_context()
+    options = compile_context()
     reasons: list[list[str]] = [_differences(k, c, key, options) for k, c in _known_keys(jaxpr)]
     if reasons:
         nearest: list[str] = min(reasons, key=len)
@@ -289,9 +300,9 @@ def _differences(old: ProgramKey, old_options: Any, new: ProgramKey, new_options
 
 
 def option_differences(old: Any, new: Any) -> list[str]:
-    """Which options two values of ``trace_context()`` differ in."""
-    return [f"the option {n} was {a!r} and is {b!r}"
-            for n, a, b in zip(trace_context_names(), old, new, strict=True) if a != b]
+    """Which options two values of ``compile_context()``, or of ``trace_context()``, differ in."""
+    names = (*trace_context_names(), *[option.name for option in _COMPILED_BY])
+    return [f"the option {n} was {a!r} and is {b!r}" for n, a, b in zip(names, old, new, strict=False) if a != b]
 
 
 def _known_keys(jaxpr: ClosedJaxpr) -> list[tuple[ProgramKey, Any]]:

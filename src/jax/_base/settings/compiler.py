@@ -40,6 +40,7 @@ disable_most_optimizations = _o.declare(
     _o.BOOL,
     "Compile quickly rather than well: for tests and for programs that run once.",
     process_wide=True,
+    jit_key=True,
 )
 compiler_enable_remat_pass = _o.declare(
     "jax_compiler_enable_remat_pass",
