@@ -58,8 +58,9 @@ def _log_density(x: Any, alpha: Any) -> Any:
     beyond = jnp.any(x < 0, axis=0) | (jnp.abs(jnp.sum(x, axis=0) - 1) > slack)
     a = jnp.where(alpha > 0, alpha, jnp.ones_like(alpha))
     log_norm = jnp.sum(lax.lgamma(a)) - lax.lgamma(jnp.sum(a))
+    beyond_all = jnp.broadcast_to(beyond, x.shape)
     power = jnp.broadcast_to((a - 1).reshape((-1, *[1] * (x.ndim - 1))), x.shape)
-    out = jnp.sum(_xlogy(power, jnp.where(beyond, constant(x, 1), x)), axis=0) - log_norm
+    out = jnp.sum(_xlogy(power, jnp.where(beyond_all, constant(x, 1), x)), axis=0) - log_norm
     return cases(out, valid, (beyond, -jnp.inf))
 
 

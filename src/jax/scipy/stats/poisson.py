@@ -70,8 +70,9 @@ def entropy(mu: Any, loc: Any = 0) -> Any:
     """
     valid, far = mu >= 0, mu > _CROSSOVER
     near = keep(valid & ~far, mu, 1)[..., None]
-    k = np.arange(_TERMS).astype(mu.dtype)
-    log_p = _xlogy(jnp.broadcast_to(k, near.shape[:-1] + k.shape), near) - near - _LOG_FACTORIALS.astype(mu.dtype)
+    shape = (*near.shape[:-1], _TERMS)
+    k, log_factorial = (jnp.broadcast_to(v.astype(mu.dtype), shape) for v in (np.arange(_TERMS), _LOG_FACTORIALS))
+    log_p = _xlogy(k, jnp.broadcast_to(near, shape)) - near - log_factorial
     total = -jnp.sum(jnp.exp(log_p) * keep(log_p > -jnp.inf, log_p, 0), axis=-1)
     m = keep(far, mu, 2 * _CROSSOVER)
     series = jnp.zeros_like(m)
