@@ -129,16 +129,16 @@ class PmapSharding(_Grid):
 
     Args:
       devices: one per slice.
-      sharding_spec: the axis along which to slice.
+      sharding_spec: for each dimension the number of slices, one of them the number of devices and the others 1.
     """
 
     def __init__(self, devices: Any, sharding_spec: Any) -> None:
         _deprecated("PmapSharding")
         flat = tuple(np.asarray(devices, dtype=object).flat)
-        if not isinstance(sharding_spec, int):
-            raise TypeError("PmapSharding takes as sharding_spec the axis along which to slice, an int; got "
-                            f"{sharding_spec!r}. PmapSharding.default(shape, axis) makes one.")
-        super().__init__(np.arange(len(flat)).reshape(*(1,) * sharding_spec, len(flat), 1), flat, None)
+        if not isinstance(sharding_spec, tuple) or math.prod(sharding_spec) != len(flat):
+            raise TypeError(f"PmapSharding takes as sharding_spec the number of slices of each dimension, {len(flat)} in all; "
+                            f"got {sharding_spec!r}. PmapSharding.default(shape, axis, devices) makes one.")
+        super().__init__(np.arange(len(flat)).reshape(*sharding_spec, 1), flat, None)
         self.devices = np.asarray(devices, dtype=object)
         self.sharding_spec = sharding_spec
 
@@ -155,7 +155,7 @@ class PmapSharding(_Grid):
         if shape[axis] != len(devices):
             raise ValueError(f"PmapSharding.default: axis {axis} of {tuple(shape)} must have one slice for each of the "
                              f"{len(devices)} devices")
-        return cls(devices, axis)
+        return cls(devices, tuple(len(devices) if i == axis else 1 for i in range(len(shape))))
 
     def with_memory_kind(self, kind: str) -> Any:
         """Not possible for this kind of sharding.

@@ -321,6 +321,11 @@ class _Gspmd:
     def _tiles(self: Any) -> Tiles:
         return hlo_tiles(self._hlo_sharding, len(self._internal_device_list))
 
+    def _check_rank(self: Any, shape: Shape) -> None:
+        needed = len(self._tiles()[0])
+        if needed and needed != len(shape):
+            raise ValueError(f"{self} is for arrays of {needed} dimensions; this one has shape {shape}")
+
     def _to_xla_hlo_sharding(self: Any, num_dimensions: int) -> Any:
         return self._hlo_sharding
 
