@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from jax._base._jaxlib import xla
 from jax._base.caching import weak_cache
-from jax._language.discharge import discharged
+from jax._language.discharge import apply_discharged, discharged
 from jax._language.jaxpr import ClosedJaxpr
 from jax._language.refs import Ref, is_ref_type, use
 from jax._runtime import transfer
@@ -100,8 +100,17 @@ class ProgramOnReferences:
         return getattr(self.executable, name)
 
 
+def run_discharged(prim: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Applies a primitive that holds jaxprs to concrete references, as one on their arrays.
+
+    The jaxprs of that one have no effects, so that programs that say the same are compiled once.
+    """
+    return apply_discharged(prim, args, params, [type(x) is Ref for x in args], Ref.peek, Ref.store)
+
+
 def _copy(x: Any) -> Any:
     return transfer.copy(x) if type(x) is xla.ArrayImpl else x
 
 
-__all__ = ["ProgramOnReferences", "Pure", "arrays_in", "donations", "placement_of", "pure_program"]
+__all__ = ["ProgramOnReferences", "Pure", "arrays_in", "donations", "placement_of", "pure_program",
+           "run_discharged"]

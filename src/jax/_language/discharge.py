@@ -10,7 +10,7 @@ are rewritten by the rules in ``rules.discharge_rules``, which see a :class:`Cel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jax._base import source as source_info
@@ -18,7 +18,7 @@ from jax._base.caching import weak_cache
 from jax._language import rules
 from jax._language.avals import typeof
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxprs_in_params
-from jax._language.refs import is_ref_type, use
+from jax._language.refs import identity, is_ref_type, use
 from jax._language.staging import StagedTracer, StagingTrace
 from jax._language.trace import entering
 
@@ -184,5 +184,25 @@ def call_discharged(closed: ClosedJaxpr, args: Sequence[Any], call: Any) -> list
     return outs[:n]
 
 
-__all__ = ["Cell", "Discharged", "call_discharged", "discharged", "makes_references",
+def apply_discharged(prim: Any, args: Sequence[Any], params: dict[str, Any], marks: Sequence[bool],
+                     read: Callable[[Any], Any], write: Callable[[Any, Any], Any]) -> Any:
+    """Applies ``prim`` to the values of the marked references: ``read`` before it, and written, if changed, after it."""
+    cells: dict[int, tuple[Any, Cell]] = {}
+    operands = []
+    for x, marked in zip(args, marks, strict=True):
+        if marked:
+            # A loop may name a reference twice, for its condition and its body.
+            key = identity(x)
+            if key not in cells:
+                cells[key] = (x, Cell(typeof(x), read(x)))
+            x = cells[key][1]
+        operands.append(x)
+    outs = rules.discharge_rules[prim](operands, params)
+    for ref, cell in cells.values():
+        if cell.changed:
+            write(ref, cell.value)
+    return outs
+
+
+__all__ = ["Cell", "Discharged", "apply_discharged", "call_discharged", "discharged", "makes_references",
            "without_own_references"]

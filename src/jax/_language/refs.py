@@ -337,7 +337,8 @@ def identity(ref: Any) -> int:
 
 def refs_among(values: Sequence[Any]) -> list[tuple[int, Any]]:
     """The references among some values, with their positions."""
-    return [(i, x) for i, x in enumerate(values) if isinstance(x, Ref)]
+    return [(i, x) for i, x in enumerate(values)
+            if type(x) is Ref or (isinstance(x, Tracer) and type(x.aval) is AbstractRef)]
 
 
 def check_aliasing(values: Sequence[Any], num_closed: int, api: str, describe: Callable[[], str],

@@ -25,8 +25,8 @@ from jax._ground.references import (
 from jax._ground.structural import broadcast_to_axis
 from jax._language import rules
 from jax._language.avals import typeof
-from jax._language.discharge import Cell
-from jax._language.refs import identity, is_ref_type, use
+from jax._language.discharge import apply_discharged
+from jax._language.refs import is_ref_type, use
 from jax._language.trace import run_in
 from jax._language.zeros import Zero
 from jax._transforms.batch import AxisData, batch_flat, match_axis, unmapped_write
@@ -133,18 +133,8 @@ def bind_discharged(prim: Any, args: Sequence[Any], params: dict[str, Any], mark
     """``prim`` applied to the values of the marked references (all, by default): read before, and written after it."""
     if marks is None:
         marks = [is_ref_type(typeof(x)) for x in args]
-    cells: dict[int, tuple[Any, Cell]] = {}
-    operands = []
-    for x, marked in zip(args, marks, strict=True):
-        if marked:
-            # A loop may name a reference twice, for its condition and its body.
-            _, x = cells.setdefault(identity(x), (x, Cell(typeof(x), get_p.bind(x, views=()))))
-        operands.append(x)
-    outs = rules.discharge_rules[prim](operands, params)
-    for ref, cell in cells.values():
-        if cell.changed:
-            swap_p.bind(ref, cell.value, views=())
-    return outs
+    return apply_discharged(prim, args, params, marks, lambda ref: get_p.bind(ref, views=()),
+                            lambda ref, value: swap_p.bind(ref, value, views=()))
 
 
 def has_tangent_references(tangents: Sequence[Any]) -> bool:

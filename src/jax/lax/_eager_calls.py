@@ -14,7 +14,9 @@ import numpy as np
 
 from jax._base.caching import register_cache
 from jax._dispatch.eager import operation
+from jax._dispatch.references import run_discharged
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from jax._language.refs import Ref, use
 
 Call = Callable[..., Any]
 
@@ -26,6 +28,8 @@ register_cache(_recent.clear, name="jax.lax._eager_calls")
 def eager_calls(prim: Any, anchor: str) -> Call:
     """The implementation of a primitive; its calls are kept with the jaxpr in ``params[anchor]``."""
     def impl(*args: Any, **params: Any) -> Any:
+        if use.begun and any([type(x) is Ref for x in args]):
+            return run_discharged(prim, args, params)
         holder = params[anchor]
         if type(holder) is not ClosedJaxpr:
             holder = holder[0]

@@ -16,13 +16,12 @@ from jax._language.avals import ShapedArray, typeof
 from jax._language.effects import RefEffect, ordered_effects, shifted
 from jax._language.jaxpr import ClosedJaxpr, Literal
 from jax._language.primitive import Primitive
-from jax._language.refs import Ref, use
+from jax._language.refs import use
 from jax._language.trace import Tracer
 from jax._lowering import hlo
 from jax._lowering.context import LoweringContext, TokenSet, no_tokens
 from jax._lowering.emit import emit_with_tokens
 from jax._lowering.rules import inner_bodies, register_lowering
-from jax._transforms.references import bind_discharged
 from jax.errors import ConcretizationTypeError
 from jax.lax._arithmetic import add
 from jax.lax._comparison import lt
@@ -232,18 +231,9 @@ def _lower(ctx: LoweringContext, *args: Any, cond_nconsts: int, cond_jaxpr: Clos
     return state[n:-1] if early else state[n:]
 
 
-_call = eager_calls(while_p, "body_jaxpr")
-
-
-def _impl(*args: Any, **params: Any) -> Any:
-    if use.begun and any([type(x) is Ref for x in args]):  # the condition and the body may share some
-        return bind_discharged(while_p, args, params)
-    return _call(*args, **params)
-
-
 while_p.def_effectful_abstract_eval(_abstract)
 rules.discharge_rules[while_p] = discharge_while(while_p)
-while_p.def_impl(_impl)
+while_p.def_impl(eager_calls(while_p, "body_jaxpr"))
 register_lowering(while_p, _lower, cacheable=False)
 inner_bodies[while_p] = (("cond_jaxpr", "body_jaxpr"), True)
 
