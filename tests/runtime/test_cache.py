@@ -296,6 +296,13 @@ def test_processes_may_share_a_directory(run_python, tmp_path):
 
 # --- jax.experimental.compilation_cache -----------------------------------------------------------------------------
 
+def test_paths_and_what_is_none(folder):
+    config.config.update("jax_compilation_cache_dir", folder)
+    assert config.config.jax_compilation_cache_dir == str(folder)
+    with pytest.raises(ValueError, match="jax_compilation_cache_dir takes a path, or None; got 3 of type int"):
+        config.config.update("jax_compilation_cache_dir", 3)
+
+
 def test_public_functions(folder, tmp_path):
     compilation_cache.set_cache_dir(tmp_path / "other")
     assert jax.config.jax_compilation_cache_dir == str(tmp_path / "other")

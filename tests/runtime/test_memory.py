@@ -88,6 +88,22 @@ def test_other_errors_are_left_alone():
     assert memory.explained(other, backend.default_device()) is other
 
 
+def test_putting_arrays_on_devices_explains_too(monkeypatch):
+    def refuse(*args):
+        raise ValueError("RESOURCE_EXHAUSTED: Out of memory allocating 12 bytes.")
+
+    x = jnp.ones(3)
+    device = backend.get_backend("cpu").devices()[0]
+    class Xla:
+        batched_device_put = staticmethod(refuse)
+        JaxRuntimeError = _jaxlib.JaxRuntimeError
+
+    monkeypatch.setattr(transfer, "xla", Xla)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="(?s)It was asked for at .*test_memory.py.*Live arrays hold"):
+        to_device(np.ones(3, np.float32), placement=device)
+    assert x.shape == (3,)
+
+
 def test_errors_are_explained_once():
     error = memory.explained(ValueError("RESOURCE_EXHAUSTED: no more"), backend.default_device())
     assert type(error) is _jaxlib.JaxRuntimeError and "Live arrays" in str(error)

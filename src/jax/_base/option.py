@@ -79,10 +79,15 @@ def _parse_str(value: Any) -> str:
     return value
 
 
+def _parse_path(value: Any) -> str:
+    return _parse_str(os.fspath(value))
+
+
 BOOL = Kind("True or False", _parse_bool, bool)
 INT = Kind("an integer", _parse_int, int)
 FLOAT = Kind("a number", _parse_float, float)
 STR = Kind("a string", _parse_str, str)
+PATH = Kind("a path", _parse_path, str)
 
 
 def one_of(*values: str) -> Kind:
@@ -327,6 +332,6 @@ def internal_state(name: str, default: Any, *, jit_key: bool = True, trace_conte
 
 
 __all__ = [
-    "BOOL", "FLOAT", "INT", "STR", "UNSET", "Kind", "Meant", "Option", "Override", "Switch",
+    "BOOL", "FLOAT", "INT", "PATH", "STR", "UNSET", "Kind", "Meant", "Option", "Override", "Switch",
     "declare", "internal_state", "member_of", "one_of", "optional", "registry",
 ]  # fmt: skip

@@ -151,7 +151,13 @@ def _move(x: Any, placement: Any, committed: bool | None, may_alias: bool, donat
     if len(have._device_assignment) == 1 and len(sharding._device_assignment) == 1:
         how = _DONATE if donate else _REUSE
         target = [DeviceList(sharding._device_assignment)]
-        moved = xla.batched_copy_array_to_devices_with_sharding([x], target, [sharding], [how])[0]
+        try:
+            moved = xla.batched_copy_array_to_devices_with_sharding([x], target, [sharding], [how])[0]
+        except (xla.JaxRuntimeError, ValueError) as error:
+            better = memory.explained(error, sharding._device_assignment[0])
+            if better is error:
+                raise
+            raise better from None
         return moved if moved._committed == sure else recommit(moved, sure)
     if have.is_equivalent_to(sharding, x.ndim):
         return ArrayImpl(x.aval, sharding, x._arrays, sure, True)

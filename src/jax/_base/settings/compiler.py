@@ -91,7 +91,7 @@ enable_compilation_cache = _o.declare(
 compilation_cache_dir = _o.declare(
     "jax_compilation_cache_dir",
     None,
-    _o.optional(_o.STR),
+    _o.optional(_o.PATH),
     "Directory of compiled programs. None keeps none.",
 )
 compilation_cache_max_size = _o.declare(
