@@ -9,7 +9,9 @@ BLANKS: dict[str, dict[str, str]] = {
         "a form in which LAPACK returns factors; the factorisations themselves have derivatives":
             "geqp3 geqrf hessenberg householder_product ormqr schur tridiagonal",
         "occurs in lowering only": "fence lapack_call",
-        "takes no operands": "axis_index platform_index",
+        "takes no operands": "axis_index create_token platform_index",
+        "takes tokens, which have no derivatives": "after_all",
+        "a name only: what it would do is refused": "infeed outfeed",
         "the trace calls the function's own rule": "custom_jvp_call custom_vjp_call",
         "it can only be transposed: custom_vjp has no forward mode": "custom_lin",
         "its bounds are settings; samples are differentiated through jax.random": "rng_uniform",
@@ -24,7 +26,10 @@ BLANKS: dict[str, dict[str, str]] = {
         "nothing is known of what it calls": "debug_callback ffi_call io_callback pure_callback",
         "a factorisation is not linear, and its tangents are made of linear primitives":
             "cholesky cholesky_update eig eigh lu qr svd symmetric_product",
-        "takes no operands": "axis_index platform_index",
+        "takes no operands": "axis_index create_token platform_index",
+        "takes tokens, which have no derivatives": "after_all",
+        "a name only: what it would do is refused": "infeed outfeed",
+        "has no results": "dce_sink",
         "not linear; its tangent is made of linear primitives":
             "approx_top_k cumlogsumexp cummax cummin cumprod logaddexp logaddexp2 pmax pmin random_gamma reduce "
             "reduce_max reduce_min reduce_prod reduce_window reduce_window_max reduce_window_min scatter-max "
@@ -37,7 +42,7 @@ BLANKS: dict[str, dict[str, str]] = {
             "regularized_incomplete_beta regularized_incomplete_beta_grad_a regularized_incomplete_beta_grad_b rem "
             "rsqrt sign sin sinh sqrt square tan tanh zeta",
         "its derivative is zero":
-            "argmax argmin random_bits random_clone random_fold_in random_seed random_split random_unmapped "
+            "argmax argmin random_bits random_clone random_consume random_fold_in random_seed random_split random_unmapped "
             "random_unwrap random_wrap "
             "reduce_and reduce_or reduce_xor rng_bit_generator rng_uniform stop_gradient threefry2x32 "
             "and bitcast_convert_type ceil clz eq eq_to floor ge gt iota is_finite le le_to lt lt_to "
@@ -47,6 +52,7 @@ BLANKS: dict[str, dict[str, str]] = {
     "batching": {
         "the trace maps the function and its rule": "custom_jvp_call custom_vjp_call",
         "occurs in lowering only": "fence lapack_call",
-        "takes no operands": "platform_index",
+        "takes no operands": "create_token platform_index",
+        "a name only: what it would do is refused": "infeed outfeed",
     },
 }

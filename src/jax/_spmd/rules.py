@@ -261,4 +261,3 @@ rules.primitive_transposes[shard_map_p] = _transpose
 rules.fancy_primitive_batchers[shard_map_p] = _batch
 rules.partial_eval_rules[shard_map_p] = _partial
 rules.dce_rules[shard_map_p] = _dce
-

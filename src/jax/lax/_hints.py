@@ -152,6 +152,8 @@ register_lowering(composite_p, _lower_composite, cacheable=False)
 rules.primitive_jvps[composite_p] = _composite_jvp
 rules.primitive_linearizations[composite_p] = lambda trace, primals, tangents, *, jaxpr, name, **params: \
     rules.primitive_linearizations[jit_p](trace, primals, tangents, **call_params(jaxpr, name))
+rules.primitive_transposes[composite_p] = lambda cts, *args, jaxpr, name, **params: \
+    rules.primitive_transposes[jit_p](cts, *args, **call_params(jaxpr, name))
 rules.fancy_primitive_batchers[composite_p] = _composite_batch
 
 
