@@ -103,7 +103,7 @@ def test_values_that_come_from_outside():
     assert "comes from the argument weights['b'], which holds it already" in message(
         jax.jit(lambda weights: weights["b"] + 1), {"b": x})
     assert "comes from the argument x" in message(jax.jit(lambda x: x * 2), float("nan"))
-    assert "a constant that it closes over" in message(jax.jit(lambda y: y + x), np.ones(2, np.float32))
+    assert "an array that it closes over" in message(jax.jit(lambda y: y + x), np.ones(2, np.float32))
 
 
 def test_donated_arguments_stay_so_that_the_operation_can_be_found():

@@ -135,6 +135,20 @@ def test_large_programs_are_watched(all_large):
     assert f(jnp.ones(3)).tolist() == [2, 2, 2]
 
 
+def test_watched_programs_can_be_forgotten(all_large):
+    traced = []
+    f = jax.jit(lambda x: traced.append(1) or x + 1)
+    for _ in range(3):
+        f(jnp.ones(3))
+    assert f._cache_size() == 1
+    f.clear_cache()
+    f(jnp.ones(3))
+    assert len(traced) == 2
+    jax.clear_caches()
+    f(jnp.ones(3))
+    assert len(traced) == 3
+
+
 def test_small_programs_beside_large_ones_stay_in_cpp(monkeypatch):
     asked = []
     first = fastpath.Guard.miss

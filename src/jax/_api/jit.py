@@ -184,6 +184,7 @@ def _copy_metadata(wrapped: Any, fun: Any) -> None:
 
 def _clear(wrapped: Any, fun: Any, place: Any) -> None:
     wrapped._clear_cache()
+    wrapped.forget_guarded()
     trace_cached.evict_weakref(fun)
     if isinstance(place, Placed):
         place.forget(fun)

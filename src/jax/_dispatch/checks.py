@@ -139,7 +139,7 @@ class Search:
         if v in jaxpr.invars:
             what = f"the argument {jaxpr.debug_info.arg_name(jaxpr.invars.index(v))}"
         else:
-            what = "a constant that it closes over"
+            what = "a constant of it, a literal or an array that it closes over"
         raise FloatingPointError(f"{kind} in the result of {self.name} comes from {what}, which holds it already")
 
     def _blame(self, eqn: JaxprEqn, args: list[Any], out: Any) -> None:

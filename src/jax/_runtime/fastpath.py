@@ -141,7 +141,9 @@ def make_callable(name: str, fun: Callable[..., Any], cache_miss: Callable[..., 
 
     guard = Guard(cache_miss, lambda miss: call_through(miss, (key, "guarded")))
     host = _HostArguments(call_through, guard, frozenset(numbers), frozenset(names), tree_registry)
-    return call_through(host.miss)
+    made = call_through(host.miss)
+    made.forget_guarded = guard.forget
+    return made
 
 
 class Guard:
@@ -158,6 +160,11 @@ class Guard:
         self._make = make
         self._call: Any = None  # this and the next are made when there is a large program
         self._local: Any = None
+
+    def forget(self) -> None:
+        """Drops what C++ remembers of large programs."""
+        if self._call is not None:
+            self._call._clear_cache()
 
     def active(self) -> bool:
         """Whether there is a large program."""
