@@ -548,7 +548,9 @@ def _write_eagerly(api: str, ref: Any, index: Any, value: Any, op: str) -> None:
     if whole and op == "set":
         if type(value) is not _ArrayImpl or value.aval is not ref.aval.inner_aval:
             value = _values(api, ref.aval, ref.aval.inner_aval, value)
-            if type(value) is _ArrayImpl and value.aval is not ref.aval.inner_aval:
+            if not isinstance(value, xla.Array):
+                value = to_device(value, ref.aval.inner_aval)
+            elif type(value) is _ArrayImpl and value.aval is not ref.aval.inner_aval:
                 value = with_aval(value, ref.aval.inner_aval)
         if type(value) is _ArrayImpl and value.sharding != array.sharding:
             value = to_device(value, None, array.sharding, committed=array.committed)
