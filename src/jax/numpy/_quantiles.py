@@ -16,6 +16,7 @@ from jax._api.composite import composite
 from jax._ground.families import category, constant
 from jax._language import dims
 from jax._language.avals import typeof
+from jax.lax._order_statistics import order_statistics
 from jax.lax._select import where as _where
 from jax.numpy import _reductions as red
 from jax.numpy._promotion import as_dtype, check_arraylike, promote_dtypes_inexact, static_axis, unwrap
@@ -130,7 +131,7 @@ def _take(x: Any, places: Any) -> Any:
 
 @composite(static_argnames=("axis", "keepdims"))
 def _median(a: Any, axis: Any, keepdims: bool) -> Any:
-    """The places are known, so two slices of the sorted data do."""
+    """The places are known: one, or two in the middle."""
     (a,) = _real("median", a)
     shape = typeof(a).shape
     axes = red.reduced_axes("median", axis, shape)
@@ -141,12 +142,14 @@ def _median(a: Any, axis: Any, keepdims: bool) -> Any:
     if n == 0:
         out = lax.full(typeof(rows).shape[:-1], np.nan, dtype)
     else:
-        ordered = lax.sort(rows, dimension=last)
-        high = lax.index_in_dim(ordered, n // 2, last, keepdims=False)
-        low = high if n % 2 else lax.index_in_dim(ordered, n // 2 - 1, last, keepdims=False)
-        out = high if n % 2 else _between(low, high, constant(dtype, 0.5))
-        worst = lax.index_in_dim(ordered, n - 1, last, keepdims=False)  # NaN is sorted to the end
-        out = _where(lax.ne(worst, worst), worst, out)
+        middle = np.array([n // 2] if n % 2 else [n // 2 - 1, n // 2], np.int32)
+        places = lax.broadcast_in_dim(middle, (*typeof(rows).shape[:-1], len(middle)), (last,))
+        found = order_statistics(rows, places)
+        out, *high = (lax.index_in_dim(found, j, last, keepdims=False) for j in range(len(middle)))
+        if high:
+            out = _between(out, high[0], constant(dtype, 0.5))
+        missing = lax.reduce_or(lax.ne(rows, rows), (last,))
+        out = _where(missing, constant(dtype, np.nan), out)
     return red.restore_axes(out, shape, axes) if keepdims else out
 
 
@@ -194,7 +197,6 @@ def _keep(out: Any, shape: tuple[Any, ...], axes: tuple[int, ...]) -> Any:
 
 
 def _unweighted(rows: Any, q: Any, fine: Any, method: str, skip_nan: bool) -> Any:
-    ordered = lax.sort(rows, dimension=len(typeof(rows).shape) - 1)
     shape = typeof(rows).shape
     full = (*shape[:-1], typeof(q).shape[0])
     missing = lax.ne(rows, rows)
@@ -207,8 +209,13 @@ def _unweighted(rows: Any, q: Any, fine: Any, method: str, skip_nan: bool) -> An
         n = lax.full(full, shape[-1], fine)
     low, high, weight = _places(q, n, fine, method)
     dtype = typeof(rows).dtype
-    a, b = (_take(ordered, lax.convert_element_type(p, np.int32)) for p in (low, high))
-    out = _between(a, b, lax.convert_element_type(weight, dtype)) if weight is not None else a
+    low, high = (lax.convert_element_type(p, np.int32) for p in (low, high))
+    if weight is None:
+        out = order_statistics(rows, low)
+    else:
+        found = order_statistics(rows, lax.concatenate([low, high], len(shape) - 1))
+        a, b = lax.split(found, (full[-1], full[-1]), len(shape) - 1)
+        out = _between(a, b, lax.convert_element_type(weight, dtype))
     if skip_nan:
         bad = lax.eq(n, constant(fine, 0))
     else:
