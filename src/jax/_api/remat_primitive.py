@@ -8,6 +8,7 @@ from typing import Any
 from jax._api.checkpoint_policies import nothing_saveable
 from jax._api.jit_primitive import transposed_jaxpr
 from jax._base.caching import weak_cache
+from jax._base.config import debug_key_reuse
 from jax._language import rules
 from jax._language.discharge import call_discharged
 from jax._language.evaluation import eval_jaxpr
@@ -30,7 +31,10 @@ remat_p = Primitive("checkpoint", multiple_results=True)
 remat_p.abstract_cache = None
 
 
-def _impl(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
+def _impl(*args: Any, jaxpr: ClosedJaxpr, differentiated: bool, **params: Any) -> list[Any]:
+    if differentiated and debug_key_reuse.value:  # random numbers are drawn a second time on purpose
+        with debug_key_reuse(False):
+            return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
     return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
 
 
