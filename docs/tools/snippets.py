@@ -86,9 +86,13 @@ def _execute_elsewhere(sources: list[str], filename: str, variables: str) -> lis
     }
     program = "import sys, docs.tools.snippets as s; s.serve(sys.argv[1])"
     done = subprocess.run(
-        [sys.executable, "-c", program, filename], input=json.dumps(sources), env=environment, capture_output=True, text=True,
+        [sys.executable, "-c", program, filename],
+        input=json.dumps(sources),
+        env=environment,
+        capture_output=True,
+        text=True,
         timeout=120,
-    )  # fmt: skip
+    )
     if done.returncode:
         raise RuntimeError(f"{filename}: the interpreter exited with {done.returncode}:\n{done.stderr[-3000:]}")
     return json.loads(done.stdout)
