@@ -475,7 +475,9 @@ def test_derived_dtypes():
             "int8",
         ]
     with enable_x64(True):
-        assert dtypes.to_inexact_dtype(bool) == np.float64
+        narrow = ("bool", "int4", "int8", "uint8", "int16", "uint16", "int32", "uint32")
+        assert {str(dtypes.to_inexact_dtype(n)) for n in narrow} == {"float32"}
+        assert {str(dtypes.to_inexact_dtype(n)) for n in ("int64", "uint64", int, float)} == {"float64"}
         assert dtypes.to_complex_dtype(int) == np.complex128
 
 

@@ -13,6 +13,7 @@ _SECTION = re.compile(
     r"|See Also|Deviations|Remedy|Remedies|Source|Source of the method):[ ]*$"
 )
 _ITEM = re.compile(r"^(\*{0,2}[\w.,/ *`|()\[\]-]+?):(?:\s+(.*))?$")
+_RULE = re.compile(r"^=+(?: +=+)+ *$")
 _CODE = re.compile(r"(``.+?``|`[^`\n]+`)", re.DOTALL)
 _ROLE = re.compile(r":(?:func|class|meth|mod|attr|obj|math|ref|data):`~?([^`]*)`")
 
@@ -54,6 +55,10 @@ def markdown(doc: str) -> str:
             length = _example(lines, i)
             out += ["", "```pycon", textwrap.dedent("\n".join(lines[i : i + length])), "```", ""]
             i += length
+        elif _RULE.match(lines[i]):
+            length = _table_length(lines, i)
+            out += ["", *_table(lines[i : i + length]), ""]
+            i += length
         elif lines[i].startswith("    "):
             length = _indented(lines, i)
             out += ["", "```text", textwrap.dedent("\n".join(lines[i : i + length])).strip("\n"), "```", ""]
@@ -84,6 +89,23 @@ def _example(lines: list[str], start: int) -> int:
             break
         end += 1
     return end - start
+
+
+def _table_length(lines: list[str], start: int) -> int:
+    """How many lines a table takes: to its second rule, or its third where it has a head."""
+    rules = [i for i in range(start, len(lines)) if _RULE.match(lines[i])]
+    blank = next((i for i in range(start, len(lines)) if not lines[i].strip()), len(lines))
+    return max((i for i in rules if i < blank), default=start) - start + 1
+
+
+def _table(lines: list[str]) -> list[str]:
+    """A table whose columns lie under rules of ``=``, in Markdown."""
+    starts = [match.start() for match in re.finditer("=+", lines[0])]
+    rows = [[line[a:b].strip().replace("|", "\\|") for a, b in zip(starts, [*starts[1:], None], strict=True)]
+            for line in lines if not _RULE.match(line)]
+    headed = sum(bool(_RULE.match(line)) for line in lines) > 2
+    head = rows.pop(0) if headed else [""] * len(starts)
+    return ["| " + " | ".join(map(escaped, row)) + " |" for row in (head, ["---"] * len(starts), *rows)]
 
 
 def _items(text: str) -> str:

@@ -20,6 +20,7 @@ _FENCE = re.compile(
 _TITLE = re.compile(r'title="([^"]*)"')
 _HEADING = re.compile(r"^(#{1,6}) +(.*?)\s*$", re.MULTILINE)
 _DIRECTIVE = re.compile(r"<!-- *(not run|new process)(?:: *(.*?))? *-->\s*$")
+_PROCESS = re.compile(r"<!-- *process: *(.*?) *-->")
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,12 @@ class Page:
             line = self.text.count("\n", 0, match.start()) + 1
             found.append(Fence(match.start(), match.end(), line, match["info"].strip(), match["body"], directive, note))
         return found
+
+    @property
+    def process(self) -> str | None:
+        """Environment variables of a process that runs this page alone, None for pages that need none."""
+        found = _PROCESS.match(self.text)
+        return found.group(1) if found else None
 
     @property
     def headings(self) -> list[tuple[int, str]]:

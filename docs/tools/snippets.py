@@ -5,7 +5,8 @@
 
 The blocks of a page run in order in one namespace. A block of results follows its code and says in its title what it
 holds; ``...`` in it stands for anything. A comment before a block, ``<!-- new process: NAME=VALUE -->``, runs it by
-itself, in a fresh interpreter with those environment variables; ``<!-- not run: reason -->`` leaves it out.
+itself, in a fresh interpreter with those environment variables; ``<!-- not run: reason -->`` leaves it out. As the first
+line of a page ``<!-- process: NAME=VALUE -->`` does that for all of its blocks together.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import itertools
 import json
 import linecache
 import logging
@@ -74,8 +76,8 @@ def _execute(source: str, filename: str, namespace: dict[str, Any]) -> Results:
     return {kind: text.strip("\n") for kind, text in results.items() if text.strip()}
 
 
-def _execute_elsewhere(source: str, filename: str, variables: str) -> Results:
-    """The same in a fresh interpreter, whose environment has ``variables``, as in 'A=1 B=2'."""
+def _execute_elsewhere(sources: list[str], filename: str, variables: str) -> list[Results]:
+    """The same for several blocks, in a fresh interpreter whose environment has ``variables``, as in 'A=1 B=2'."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -84,7 +86,12 @@ def _execute_elsewhere(source: str, filename: str, variables: str) -> Results:
     }
     program = "import sys, docs.tools.snippets as s; s.serve(sys.argv[1])"
     done = subprocess.run(
-        [sys.executable, "-c", program, filename], input=source, env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", program, filename],
+        input=json.dumps(sources),
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     if done.returncode:
         raise RuntimeError(f"{filename}: the interpreter exited with {done.returncode}:\n{done.stderr[-3000:]}")
@@ -92,9 +99,9 @@ def _execute_elsewhere(source: str, filename: str, variables: str) -> Results:
 
 
 def serve(filename: str) -> None:
-    """What the fresh interpreter does: run standard input, print the results."""
-    results = _execute(sys.stdin.read(), filename, {"__name__": "__main__"})
-    json.dump(results, sys.stdout)
+    """What the fresh interpreter does: run the blocks on standard input, print their results."""
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    json.dump([_execute(source, filename, namespace) for source in json.load(sys.stdin)], sys.stdout)
 
 
 @contextlib.contextmanager
@@ -113,20 +120,21 @@ def _options_restored() -> Iterator[None]:
 def run(page: Page) -> Iterator[tuple[Fence, list[Fence], Results]]:
     """Each block of code that runs, the blocks of results that follow it, and what it really did."""
     fences = page.fences
+    filename = f"{page.name}.py"
     namespace: dict[str, Any] = {"__name__": "__main__"}
+    # Lines are counted from each block's own first line, as a reader would.
+    together: Iterator[Results] = iter(())
+    if page.process is not None:
+        together = iter(_execute_elsewhere([fence.body for fence in fences if fence.runs], filename, page.process))
     with _options_restored():
         for position, fence in enumerate(fences):
             if not fence.runs:
                 continue
-            shown = []
-            for following in fences[position + 1 :]:
-                if not following.result(page.language):
-                    break
-                shown.append(following)
-            filename = f"{page.name}.py"
-            # Lines are counted from the block's own first line, as a reader would.
-            if fence.directive == "new process":
-                results = _execute_elsewhere(fence.body, filename, fence.note)
+            shown = list(itertools.takewhile(lambda block: block.result(page.language), fences[position + 1 :]))
+            if page.process is not None:
+                results = next(together)
+            elif fence.directive == "new process":
+                [results] = _execute_elsewhere([fence.body], filename, fence.note)
             else:
                 results = _execute(fence.body, filename, namespace)
             yield fence, shown, results

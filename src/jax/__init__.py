@@ -100,6 +100,7 @@ _lazy_attributes = {
     "CompilerEffortLevel": "jax._api.compiler_levels",
     "Inline": "jax._api.statics",
     "Shard": "jax._runtime.array",
+    "custom_remat": "jax._custom_remat",
     "ds": "jax._api.indexing",
     "get_abstract_mesh": "jax.sharding",
     "get_mesh": "jax.sharding",

@@ -27,6 +27,8 @@ from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_lea
 
 custom_jvp_call_jaxpr_p = custom_jvp_call_p
 custom_vjp_call_jaxpr_p = custom_vjp_call_p
+# What ``optimize_remat`` asks for is done by partial evaluation, on calls of this primitive as they are.
+remat_opt_p = custom_vjp_call_p
 
 
 class _Resolved:
@@ -507,5 +509,5 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_jvp_call_jaxpr_p",
     "custom_jvp_call_p", "custom_vjp", "custom_vjp_call_jaxpr_p", "custom_vjp_call_p",
-    "custom_vjp_primal_tree_values", "linear_call", "vjp", "zero_from_primal",
+    "custom_vjp_primal_tree_values", "linear_call", "remat_opt_p", "vjp", "zero_from_primal",
 ]

@@ -337,15 +337,17 @@ def tangent_dtype(dtype: Any) -> DType:
 
 
 def to_inexact_dtype(dtype: Any) -> DType:
-    """The dtype in which functions such as ``sin`` or ``mean`` compute: integers and booleans become floats
-    of the default width, floats and complex numbers stay."""
+    """The dtype in which functions such as ``sin`` or ``mean`` compute: 64-bit integers become floats of the
+    default width, narrower ones and booleans float32; floats and complex numbers stay."""
     d = as_dtype(dtype)
-    return scalar_dtype(float) if tables.KIND.get(d) in (int, bool) else d
+    if tables.KIND.get(d) not in (int, bool):
+        return d
+    return scalar_dtype(float) if d.itemsize == 8 else np.dtype(np.float32)
 
 
 def to_complex_dtype(dtype: Any) -> DType:
     """The complex dtype whose parts can hold ``dtype``: ``complex128`` for 64-bit floats, ``complex64`` for
-    narrower ones; integers and booleans count as floats of the default width."""
+    narrower ones; integers and booleans count as :func:`to_inexact_dtype` says."""
     d = to_inexact_dtype(dtype)
     if tables.KIND.get(d) is not float:
         return d

@@ -51,7 +51,6 @@ from jax.numpy._index_plan import ALL, ARRAY, AT, FLAG, INSIDE, NEW, SCALAR, SLI
 from jax.numpy._index_run import get as _elements
 from jax.numpy._index_run import update as _with_elements
 from jax.numpy._promotion import as_dtype, broadcast_to
-from jax.numpy._shape import reshape as _reshaped
 from jax.tree_util import register_pytree_node
 
 _ArrayImpl = xla.ArrayImpl
@@ -319,7 +318,7 @@ class RefView:
 
     def reshape(self, *shape: Any) -> RefView:
         """A view of the elements in another shape."""
-        new = _reshaped(np.empty(self.shape, bool), shape[0] if len(shape) == 1 else shape).shape
+        new = np.empty(self.shape, bool).reshape(*shape).shape
         return self._then(_Rearranged("reshape", new, self.shape))
 
     def transpose(self, *axes: Any) -> RefView:

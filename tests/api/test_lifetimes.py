@@ -95,3 +95,30 @@ def test_values_that_do_not_leave_are_no_leaks(name):
         np.testing.assert_allclose(jax.grad(f)(1.5), slope)
         np.testing.assert_allclose(jax.jit(jax.grad(f))(1.5), slope)
         np.testing.assert_allclose(jax.vmap(f)(jnp.arange(2.0)), [0, slope])
+
+
+kept = []
+
+
+def _keep(x):
+    kept.append(x * 2)
+    return x
+
+
+LEAKS = {
+    "jit": lambda: jax.jit(_keep)(1.0),
+    "grad": lambda: jax.grad(_keep)(1.0),
+    "vjp": lambda: jax.vjp(_keep, 1.0),
+    "jvp": lambda: jax.jvp(_keep, (1.0,), (1.0,)),
+    "vmap": lambda: jax.vmap(_keep)(jnp.ones(2)),
+    "scan": lambda: lax.scan(lambda c, _: (_keep(c), None), 1.0, None, length=2),
+}
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_values_that_leave_are_leaks(name):
+    kept.clear()
+    with jax.checking_leaks(), pytest.raises(jax.errors.UnexpectedTracerError, match="leaked 1 traced value"):
+        LEAKS[name]()
+    with pytest.raises(jax.errors.UnexpectedTracerError, match="had finished"):
+        kept.pop() + 1

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 
 import pytest
 
+import jax
 from docs.tools import pages, snippets
+from jax._base.option import registry
 
 ENGLISH = pages.names("en")
 
@@ -59,3 +62,43 @@ def test_the_comparison_sees_differences():
     assert "does not show this output" in found and "ZeroDivisionError" in found
     assert snippets._with_wildcards("took ... s\nold", "took 3 s\nnew") == "took ... s\nnew"
     assert snippets.matches("a ... c\nd", "a b\nb c  \nd\n") and not snippets.matches("a ... c", "a b")
+
+
+# Named before they are there.
+COMING = {"jax.export"}
+
+
+def exists(name):
+    """Whether ``jax.a.b`` can be had."""
+    module, _, rest = name.partition(".")
+    value = {"jax": jax, "jnp": jax.numpy, "lax": jax.lax}[module]
+    for part in rest.split("."):
+        if not hasattr(value, part):
+            try:
+                value = importlib.import_module(f"{value.__name__}.{part}")
+            except (ImportError, AttributeError):
+                return False
+        else:
+            value = getattr(value, part)
+    return True
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("language", pages.LANGUAGES)
+def test_names_in_the_text_exist(language):
+    missing = []
+    for name in pages.names(language):
+        text = pages.read(language, name).text
+        for code in re.findall(r"`((?:jax|jnp|lax)\.[A-Za-z][\w.]*)", text):
+            if code.rstrip(".") not in COMING and not exists(code.rstrip(".")):
+                missing.append(f"{language}/{name}.md: {code}")
+        for option in re.findall(r"`((?:jax|xla)_[a-z0-9_]+)`", text):
+            if option not in registry:
+                missing.append(f"{language}/{name}.md: {option}")
+    assert not missing, "\n".join(missing)
+
+
+@pytest.mark.quick
+def test_every_class_of_error_has_a_section():
+    headings = " ".join(text for _, text in pages.read("en", "errors").headings)
+    assert [name for name in jax.errors.__all__ if name not in headings] == []

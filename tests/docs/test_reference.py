@@ -46,6 +46,11 @@ def test_docstrings_become_markdown():
     assert "As in:" in got and "```text\na < b\n```" in got and "```pycon\n>>> 1 + 1\n2\n```" in got
 
 
+def test_tables_in_docstrings():
+    got = docstrings.markdown("Names:\n\n=====  ===\n``a``  one\n``b``  two|2\n=====  ===\n\nend")
+    assert "|  |  |\n| --- | --- |\n| ``a`` | one |\n| ``b`` | two\\|2 |\n\nend" in got
+
+
 def test_every_option_is_in_the_table_and_translated():
     listed = [option.name for group in options.groups().values() for option in group]
     assert sorted(listed) == sorted(registry)

@@ -114,7 +114,7 @@ def test_division_of_integers_is_floating():
     x = jnp.arange(3)
     assert (x / 2).dtype == np.float32 and (x // 2).dtype == np.int32 and jnp.true_divide(True, 2).dtype == np.float32
     with enable_x64(True):
-        assert (jnp.arange(3) / 2).dtype == np.float64 and (jnp.arange(3, dtype="int8") / 2).dtype == np.float64
+        assert (jnp.arange(3) / 2).dtype == np.float64 and (jnp.arange(3, dtype="int8") / 2).dtype == np.float32
 
 
 def test_queries():

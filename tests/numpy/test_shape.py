@@ -152,5 +152,17 @@ def test_delete_with_traced_places():
 
 
 @pytest.mark.quick
+def test_several_arrays_come_as_a_tuple():
+    assert type(jnp.meshgrid(np.arange(2), np.arange(3))) is type(jnp.broadcast_arrays(np.arange(2), 1)) is tuple
+    assert jnp.meshgrid() == jnp.broadcast_arrays() == ()
+
+
+@pytest.mark.quick
+def test_rolling_along_no_axes():
+    assert jnp.fft.fftshift(jnp.array(1.0)) == jnp.roll(jnp.array(1.0), (), ()) == 1
+    np.testing.assert_array_equal(jnp.roll(jnp.arange(3), (), ()), [0, 1, 2])
+
+
+@pytest.mark.quick
 def test_trim_zeros_of_a_scalar():
     assert jnp.trim_zeros(jnp.array(0)).shape == () and jnp.trim_zeros(3) == 3

@@ -276,13 +276,6 @@ def test_legacy_key_option():
         random.normal(raw)
 
 
-def test_key_reuse_option_is_refused():
-    with jax.debug_key_reuse(True):
-        for fun in (random.normal, random.split, lambda k: random.fold_in(k, 1)):
-            with pytest.raises(NotImplementedError, match="jax_debug_key_reuse"):
-                fun(KEY)
-
-
 def test_custom_prng_option():
     with jax.enable_custom_prng(True):
         same(random.PRNGKey(3), random.key(3))

@@ -192,3 +192,18 @@ def test_waiting_for_many():
 def test_xla_errors_keep_their_class():
     with pytest.raises(_jaxlib.JaxRuntimeError, match="undeclared"):
         compiling.compile_module(binary("add").replace("return %0", "return %nothing"), backend.devices()[:1])
+
+
+def test_many_programs_over_several_devices_do_not_lock_up(run_python):
+    """All devices have to meet in each collective, and threads are few: not many such programs may be under way."""
+    done = run_python("""
+import jax, jax.numpy as jnp, numpy as np
+mesh = jax.sharding.Mesh(np.array(jax.devices()), ("x",))
+rows, everywhere = jax.NamedSharding(mesh, jax.P("x")), jax.NamedSharding(mesh, jax.P())
+data, w = jax.device_put(np.ones((16, 3), np.float32), rows), jax.device_put(np.zeros(3, np.float32), everywhere)
+step = jax.jit(jax.grad(lambda w, x: jnp.mean((x @ w - 3.0) ** 2)))
+for _ in range(200):
+    w = w - 0.1 * step(w, data)
+print(f"{float(jnp.sum(w)):.3f}")
+""", env={"JAX_NUM_CPU_DEVICES": "8"})
+    assert done.stdout.strip() == "3.000"

@@ -11,8 +11,7 @@ from jax._base import config
 from jax._base.config import config as options
 from jax._runtime import backend, cuda, late, memory_options, nvml
 
-pytestmark = pytest.mark.quick
-
+quick = pytest.mark.quick
 NAMES = ("xla_python_client_preallocate", "xla_python_client_mem_fraction", "xla_python_client_allocator",
          "xla_python_client_collective_mem_size_mb")
 GIB = 1 << 30
@@ -40,10 +39,12 @@ def told(monkeypatch):
         option.updated = False
 
 
+@quick
 def test_the_defaults_leave_everything_to_xla(told):
     assert told() == {"allocator": "default"}
 
 
+@quick
 @pytest.mark.parametrize("variable, text, found", [
     ("XLA_PYTHON_CLIENT_PREALLOCATE", "false", {"preallocate": False}),
     ("XLA_PYTHON_CLIENT_PREALLOCATE", "0", {"preallocate": False}),
@@ -66,6 +67,7 @@ def test_variables(told, variable, text, found):
     assert told({variable: text}) == {"allocator": "default", **found}
 
 
+@quick
 @pytest.mark.parametrize("name, value, found", [
     ("xla_python_client_preallocate", False, {"preallocate": False}),
     ("xla_python_client_preallocate", True, {"preallocate": True}),
@@ -78,17 +80,20 @@ def test_options(told, name, value, found):
     assert told(**{name: value}) == {"allocator": "default", **found}
 
 
+@quick
 def test_options_win_over_variables(told):
     assert told({"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.9"}, xla_python_client_mem_fraction=0.2)["memory_fraction"] == 0.2
     assert options.xla_python_client_mem_fraction == 0.2
 
 
+@quick
 def test_variables_may_be_set_after_the_import(told):
     assert options.xla_python_client_mem_fraction is None
     told({"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.9"})
     assert options.xla_python_client_mem_fraction == 0.9
 
 
+@quick
 @pytest.mark.parametrize("variable, text, message", [
     ("XLA_PYTHON_CLIENT_PREALLOCATE", "maybe", "takes True or False; it is 'maybe'"),
     ("XLA_PYTHON_CLIENT_MEM_FRACTION", "75", r"above 0 and at most 1.*it is '75'. 0.75 was probably meant \(75% of"),
@@ -125,6 +130,7 @@ def test_options_that_cannot_be_meant(told, name, value, message):
         told(**{name: value})
 
 
+@quick
 def test_contradictions(told):
     with pytest.raises(ValueError, match="XLA_CLIENT_MEM_FRACTION=0.5 and XLA_PYTHON_CLIENT_MEM_FRACTION=0.6 contradict"):
         told({"XLA_CLIENT_MEM_FRACTION": "0.5", "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.6"})
@@ -156,12 +162,14 @@ def plugin(monkeypatch, tmp_path, told):
     sys.modules.pop("jax_plugins", None)
 
 
+@quick
 def test_the_plugin_is_found_without_importing_it(plugin):
     make = cuda.find()
     assert make.args == (str(plugin), 13)
     assert "jax_plugins.xla_cuda13" not in sys.modules
 
 
+@quick
 def test_the_client_is_made_with_the_options(plugin, monkeypatch):
     made = []
 

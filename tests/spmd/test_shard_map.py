@@ -261,3 +261,37 @@ def test_more_misuse(mesh, sm):
     with pytest.raises(ValueError, match="those of an enclosing"):
         again = jax.shard_map(lambda y: y, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
         sm(lambda x: again(x), P("x"), P("x"))(X)
+
+
+def test_ragged_exchange(mesh, sm):
+    def f(x, out):
+        me = lax.axis_index("y")
+        sizes = jnp.array([1, 0, 2, 1])
+        all_sizes = lax.all_gather(sizes, "y")
+        before = jnp.cumsum(all_sizes, 0) - all_sizes
+        return lax.ragged_all_to_all(x, out, jnp.array([0, 1, 1, 3]), sizes, before[me], all_sizes[:, me], axis_name="y")
+
+    x, out = np.arange(32.0, dtype=np.float32).reshape(16, 2), -np.ones((36, 2), np.float32)
+    parts = x.reshape(4, 4, 2)
+    want = out.reshape(4, 9, 2).copy()
+    for receiver, (start, size) in enumerate([(0, 1), (1, 0), (1, 2), (3, 1)]):
+        rows = parts[:, start:start + size].reshape(-1, 2)
+        want[receiver, :len(rows)] = rows
+    g = sm(f, (P("y"), P("y")), P("y"))
+    same(g(x, out), want.reshape(36, 2))
+    by_vmap = jax.vmap(f, axis_name="y")
+    same(by_vmap(parts, out.reshape(4, 9, 2)), want)
+    w = R.randn(36, 2).astype(np.float32)
+    got = jax.grad(lambda x, o: (g(x, o) ** 2 * w).sum(), (0, 1))(x, out)
+    reference = jax.grad(
+        lambda x, o: (by_vmap(x.reshape(4, 4, 2), o.reshape(4, 9, 2)).reshape(36, 2) ** 2 * w).sum(), (0, 1))
+    same(got, reference(x, out))
+    changed = (want != -1).reshape(36, 2)
+    same(got[1], np.where(changed, 0, 2 * out * w))
+    one = jnp.ones(4, jnp.int32)
+    for bad, message in (((x, out, one[:3], one, one, one), "input_offsets is i32\\[3\\]"),
+                         ((x, out[:, 0], one, one, one, one), "one shape and dtype")):
+        with pytest.raises(ValueError, match=message):
+            sm(lambda x, o, *v: lax.ragged_all_to_all(x, o, *v, axis_name="y"), P(), P(), check_vma=False)(*bad)
+    with pytest.raises(NotImplementedError, match="axis_index_groups"):
+        lax.ragged_all_to_all(x, out, one, one, one, one, axis_name="y", axis_index_groups=[[0, 1]])

@@ -124,7 +124,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any, ar
     if not isinstance(arrays, (list, tuple)):
         raise TypeError(f"{api}: arrays must be a list or tuple of arrays, got a {type(arrays).__name__}")
     keys = bool(arrays) and isinstance(typeof(arrays[0]).dtype, ExtendedDType)
-    key_type = typeof(arrays[0]).dtype if keys else None
+    key_type: Any = typeof(arrays[0]).dtype if keys else None
     plain = [key_type.unwrap(a) for a in arrays] if keys else list(arrays)
     for a in plain:
         if not isinstance(a, ArrayImpl) or len(a.sharding.device_set) != 1:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from jax._base.option import internal_state
 from jax._ground.structural import deflinear
 from jax._language import rules
 from jax._language.primitive import Primitive
@@ -60,6 +61,27 @@ def checkpoint_name_fwd(x: Any, name: str) -> Any:
     """:func:`checkpoint_name`, for use in forward rules of custom derivatives."""
     return checkpoint_name(x, name)
 
+
+# --- values that are always kept ------------------------------------------------------------------------------------
+
+keep_p = Primitive("keep")
+keep_p.def_abstract_eval(lambda x: x)
+keep_p.def_impl(lambda x: x)
+register_lowering(keep_p, lambda ctx, x: [x])
+deflinear(keep_p, lambda ct, x: [ct])
+rules.primitive_batchers[keep_p] = lambda args, dims: (keep_p.bind(args[0]), dims[0])
+# Whatever the policy says: the result is saved if it is known.
+rules.partial_eval_rules[keep_p] = lambda policy, unknown, eqn: \
+    (None, eqn, [True], []) if unknown[0] else (eqn, None, [False], [eqn.outvars[0]])
+
+
+def keep(x: Any) -> Any:
+    """``x``, its arrays kept by every :func:`checkpoint`."""
+    return tree_map(keep_p.bind, x)
+
+
+# The policy of the ``checkpoint`` that is being differentiated; None outside of one.
+ambient_policy = internal_state("checkpoint_policy", None)
 
 # --- policies -------------------------------------------------------------------------------------------------------
 

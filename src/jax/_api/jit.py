@@ -199,6 +199,7 @@ def _call(fun: Any, options: Options, args: Any, kwargs: Any) -> Any:
         outs = bind_jit(*call.operands, **params)
         return tree_unflatten(call.out_tree, outs), None, False
     executable, committed = executable_for(call.operands, **params)
+    finish = checks.follow_keys(call.jaxpr, call.operands, call.name)
     try:
         outs = executable.call(call.operands, committed)
         if checks.enabled():
@@ -206,8 +207,10 @@ def _call(fun: Any, options: Options, args: Any, kwargs: Any) -> Any:
     except TypeError as err:
         check_leaf_types(call.leaves, call.in_tree, "argument ", f"jit of {call.name}")
         raise err
+    if finish is not None:
+        finish(outs)
     out = tree_unflatten(call.out_tree, outs)
-    if len(call.operands) != len(call.leaves):
+    if len(call.operands) != len(call.leaves) or finish is not None:
         return out, None, False
     return fastpath.answer(out, executable, call.out_tree, call.leaves, committed)
 

@@ -16,6 +16,7 @@ from jax._dispatch.spread import place_finders
 from jax._ground.structural import deflinear
 from jax._language import rules
 from jax._language.avals import ShapedArray, physical_aval, typeof
+from jax._language.jaxpr import new_jaxpr_eqn
 from jax._language.primitive import Primitive
 from jax._language.zeros import Zero
 from jax._lowering.hlo import custom_call
@@ -35,10 +36,10 @@ device_put_p = Primitive("device_put")
 
 
 def _impl(x: Any, *, device: Any, donate: bool, may_alias: bool) -> Any:
-    if isinstance(device, Space):
-        device = _in_space(x, device)
     put: Any = transfer.to_device
-    if isinstance(device, Sharding) and not isinstance(device, SingleDeviceSharding):
+    if isinstance(device, Space):
+        device, put = _in_space(x, device), _beside
+    elif isinstance(device, Sharding) and not isinstance(device, SingleDeviceSharding):
         put = _moved
     if _to_device.value is None and _between.value is None:
         return put(x, None, device, may_alias=may_alias, donate=donate)
@@ -47,6 +48,11 @@ def _impl(x: Any, *, device: Any, donate: bool, may_alias: bool) -> Any:
 
 
 _to_device, _between = config.transfer_guard_host_to_device, config.transfer_guard_device_to_device
+
+
+def _beside(x: Any, aval: Any, sharding: Any, **how: Any) -> Any:
+    """In other memory of the devices that ``x`` is on, and tied to them only if it was."""
+    return transfer.to_device(x, None, sharding, committed=isinstance(x, ArrayImpl) and x._committed, **how)
 
 
 def _moved(x: Any, aval: Any, sharding: Any, **how: Any) -> Any:
@@ -99,6 +105,18 @@ rules.primitive_batchers[device_put_p] = lambda args, dims, **params: (
     device_put_p.bind(args[0], **dict(params, device=_for_batch(params["device"], dims[0]))), dims[0])
 extended_by_batching.add(device_put_p)
 place_finders[device_put_p] = lambda params: params["device"] if isinstance(params["device"], NamedSharding) else None
+
+
+def _move_eqn(source: Any, target: Any, kind: str) -> Any:
+    """The equation that moves a value to another memory of the device it is on."""
+    spaces = {"device": Space.Device, "pinned_host": Space.Host, "unpinned_host": Space.Host}
+    if kind not in spaces:
+        raise ValueError(f"a checkpoint policy moves values to the memory {kind!r}, which is none of {sorted(spaces)}")
+    params = {"device": spaces[kind], "donate": False, "may_alias": False}
+    return new_jaxpr_eqn([source], [target], device_put_p, params, frozenset())
+
+
+rules.memory_moves["move"] = _move_eqn
 
 
 def _for_batch(device: Any, dim: int) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jax._api.checkpoint_policies import nothing_saveable
+from jax._api.checkpoint_policies import ambient_policy, nothing_saveable
 from jax._api.jit_primitive import transposed_jaxpr
 from jax._base.caching import weak_cache
+from jax._base.config import debug_key_reuse
 from jax._language import rules
 from jax._language.discharge import call_discharged
 from jax._language.evaluation import eval_jaxpr
@@ -30,7 +31,10 @@ remat_p = Primitive("checkpoint", multiple_results=True)
 remat_p.abstract_cache = None
 
 
-def _impl(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
+def _impl(*args: Any, jaxpr: ClosedJaxpr, differentiated: bool, **params: Any) -> list[Any]:
+    if differentiated and debug_key_reuse.value:  # random numbers are drawn a second time on purpose
+        with debug_key_reuse(False):
+            return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
     return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
 
 
@@ -52,7 +56,11 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: ClosedJaxpr, **params: Any) -> A
 @weak_cache
 def _split_jvp(jaxpr: ClosedJaxpr, nonzeros: tuple[bool, ...], policy: Any) -> tuple[Any, list[bool]]:
     """The primal program with residuals that ``policy`` keeps, and the tangent program that computes the rest again."""
-    pushed, out_nonzero = jvp_jaxpr(jaxpr, nonzeros, False)
+    before = ambient_policy.swap_local(policy or nothing_saveable)
+    try:
+        pushed, out_nonzero = jvp_jaxpr(jaxpr, nonzeros, False)
+    finally:
+        ambient_policy.swap_local(before)
     n_out = len(out_nonzero)
     unknown = [False] * len(nonzeros) + [True] * sum(nonzeros)
     force = [False] * n_out + [True] * sum(out_nonzero)

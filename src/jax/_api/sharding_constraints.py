@@ -37,7 +37,9 @@ def resolve(sharding: Any, api: str) -> Any:
       RuntimeError: for a spec without a current mesh.
       TypeError: for anything that is no sharding.
     """
-    if sharding is None or isinstance(sharding, Sharding):
+    if sharding is None:
+        return None
+    if isinstance(sharding, Sharding):
         return sharding.plain() if hasattr(sharding, "plain") else sharding
     if isinstance(sharding, PartitionSpec):
         mesh = get_mesh()

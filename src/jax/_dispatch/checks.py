@@ -21,6 +21,18 @@ from jax._language.refs import Ref
 from jax._language.trace import bottom, run_in
 from jax._runtime import transfer
 
+# Under jax_debug_key_reuse: (program, arguments, name) -> None, or a function of the results, to be called when the program
+# has run. jax.random enters what looks for keys that are used again.
+key_followers: list[Callable[..., Any]] = []
+
+
+def follow_keys(jaxpr: ClosedJaxpr, args: Sequence[Any], name: str) -> Any:
+    """Raises if a program, applied to concrete values, would use a random key again; see ``key_followers``."""
+    if config.debug_key_reuse.value:
+        for follow in key_followers:
+            return follow(jaxpr, args, name)
+    return None
+
 
 def enabled() -> bool:
     """Whether results are to be checked in this thread."""

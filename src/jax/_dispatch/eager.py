@@ -69,7 +69,10 @@ def operation(prim: Any, params: dict[str, Any]) -> Callable[..., Any]:
             info = DebugInfo(prim.name, prim.name)
             jaxpr = traced[key] = ClosedJaxpr(*trace_to_jaxpr(bind, avals, info))
         executable, committed = executable_for(args, jaxpr=jaxpr, name=prim.name)
+        finish = checks.follow_keys(jaxpr, args, prim.name)
         outs = executable.call(args, committed)
+        if finish is not None:
+            finish(outs)
         if checks.enabled():
             checks.check_results(outs, prim.name, None, args)
         if prim.multiple_results:

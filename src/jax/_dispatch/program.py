@@ -44,7 +44,10 @@ def run_program(args: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str, donated_i
     executable, committed = executable_for(
         args, jaxpr=jaxpr, name=name, donated_invars=donated_invars, keep_unused=keep_unused, device=device,
         compiler_options=compiler_options)
+    finish = checks.follow_keys(jaxpr, args, name)
     outs = executable.call(args, committed)
+    if finish is not None:
+        finish(outs)
     if checks.enabled():
         checks.check_results(outs, f"jit of {name}", jaxpr, args)
     return outs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jax._base._jaxlib import xla
@@ -32,10 +32,12 @@ def pure_program(jaxpr: ClosedJaxpr) -> Pure | None:
 
 @weak_cache
 def _pure_program(jaxpr: ClosedJaxpr) -> Pure | None:
-    for value in jaxpr.consts:
-        if isinstance(value, Ref):
-            raise NotImplementedError("a program that is to be run must have references among its arguments, not its "
-                                      f"constants; {value!r} is one")
+    for value in _constants(jaxpr):
+        if type(value) is Ref:
+            raise NotImplementedError(
+                f"a program that is to be run has the reference {value!r} among its constants, and not its arguments. This "
+                "comes of derivative rules (custom_jvp, custom_vjp) that close over references, where the function is "
+                "compiled before it is differentiated: pass the reference to the function instead.")
     closed, changed = (pure := discharged(jaxpr)).closed, pure.changed
     if closed is jaxpr:
         return None
@@ -45,6 +47,17 @@ def _pure_program(jaxpr: ClosedJaxpr) -> Pure | None:
         n = len(old.outvars) - len(changed)
         closed = ClosedJaxpr(old.replace(outvars=[*old.outvars[n:], *old.outvars[:n]], effects=old.effects), closed.consts)
     return Pure(closed, changed)
+
+
+def _constants(closed: ClosedJaxpr) -> Iterator[Any]:
+    """The constants of a program and of those in it."""
+    yield from closed.consts
+    for eqn in closed.eqns:
+        if eqn.primitive.abstract_cache is None:
+            for value in eqn.params.values():
+                for item in value if type(value) is tuple else (value,):
+                    if type(item) is ClosedJaxpr:
+                        yield from _constants(item)
 
 
 def donations(pure: Pure, jaxpr: ClosedJaxpr, donated: Sequence[bool]) -> tuple[bool, ...]:

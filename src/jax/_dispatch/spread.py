@@ -97,7 +97,7 @@ def plan(args: Sequence[Any], jaxpr: ClosedJaxpr, name: str, placement: Placemen
             if mesh is None:
                 mesh = getattr(x._sharding, "mesh", None)
     if devices is None or mesh is None:
-        inner = place_in(jaxpr)
+        inner: Any = place_in(jaxpr)
         if inner is not None:
             devices = inner.devices if devices is None else devices
             mesh = inner.mesh if mesh is None and inner.devices == devices else mesh

@@ -25,6 +25,8 @@ partial_eval_rules: dict[Any, Rule] = {}
 primitive_batchers: dict[Any, Rule] = {}
 # (axis_data, args, dims, **params) -> (out, out_dim): rules that need the size or the name of the mapped axis.
 fancy_primitive_batchers: dict[Any, Rule] = {}
+# {"move": (variable, variable, kind of memory) -> an equation that moves the value of the first into the second}
+memory_moves: dict[str, Rule] = {}
 # (used_outputs, eqn) -> (used_inputs, new_eqn|None)
 dce_rules: dict[Any, Rule] = {}
 # (primitive-specific) extra checks on an equation: (ctx_factory, *in_atoms, **params) -> (out_avals, effects)

@@ -291,20 +291,10 @@ def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
 
 def _check_leaks(trace: StagingTrace, args: list[Any], debug_info: DebugInfo) -> None:
     """Raises when tracers of a finished trace are still alive (``jax.checking_leaks``)."""
-    import gc  # only under the option
     args.clear()
     trace.in_tracers = []
     trace.const_of = {}
-    gc.collect()
-    alive = [x for x in gc.get_referrers(trace) if isinstance(x, StagedTracer)]
-    if not alive:
-        return
-    from jax import errors  # as above
-    listed = "\n".join(f"  {x.aval.str_short()}: {x._origin_msg() or 'origin unknown'}" for x in alive[:5])
-    raise errors.UnexpectedTracerError(
-        f"leaked {len(alive)} traced value(s) out of {debug_info.func_name}, which was traced for "
-        f"{debug_info.traced_for}; something outside still refers to them:\n{listed}\n"
-        "Return values instead of storing them in globals, attributes or closures.")
+    trace_mod.check_leaks(trace, f"{debug_info.func_name}, which was traced for {debug_info.traced_for}", 2)
 
 
 def explain_origin(trace: StagingTrace, tracer: StagedTracer) -> str:

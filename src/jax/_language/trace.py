@@ -7,6 +7,7 @@ by the dispatch room, which runs operations on the device.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -376,6 +377,23 @@ def leaked(tracer: Tracer) -> Exception:
         f"a traced value of type {tracer.aval.str_short()} was used after the transformation that made it had "
         f"finished. It was kept through a side effect (a global, a closure, an attribute, a generator). {where}\n"
         "Return the value from the transformed function instead of storing it; `jax.checking_leaks()` finds the place.")
+
+
+def check_leaks(trace: Any, source: str, callers: int = 1) -> None:
+    """Raises when tracers of a finished trace are still alive. To be called under ``jax.checking_leaks``, and when
+    nothing of the library itself refers to them; ``callers`` is how many variables of callers hold the trace."""
+    import gc  # only under the option
+    if sys.getrefcount(trace) <= callers + 2:  # this function's and getrefcount's: no tracer can be left
+        return
+    gc.collect()
+    alive = [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
+    if not alive:
+        return
+    from jax import errors  # as above
+    listed = "\n".join(f"  {x.aval.str_short()}: {x._origin_msg() or 'origin unknown'}" for x in alive[:5])
+    raise errors.UnexpectedTracerError(
+        f"leaked {len(alive)} traced value(s) out of {source}; something outside still refers to them:\n{listed}\n"
+        "Return values instead of storing them in globals, attributes or closures.")
 
 
 def name_stack() -> Any:

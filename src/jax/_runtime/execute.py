@@ -94,7 +94,10 @@ class Executable:
         self.name = name
         # On a CPU a limited number of programs may be under way. If programs that call Python counted among them while
         # they wait for their turn, those that a callback runs might never start.
-        self.waits = keepalive is not None and self.device.platform == "cpu"
+        # Programs over several CPU devices meet in collectives, one thread for each device; with many under way at once
+        # each has some of the threads, and none has all.
+        several = len(loaded.local_devices()) > 1
+        self.waits = self.device.platform == "cpu" and (keepalive is not None or several)
         self._handlers: list[Any] = [None, None]
         self._plain = not (self.ordered_effects or has_unordered_effects)
 

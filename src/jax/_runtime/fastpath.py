@@ -58,7 +58,7 @@ class Record(NamedTuple):
 
 def record(executable: Executable, out_tree: Any, committed: bool) -> Record | None:
     """The record for an executable, or None when calls to it must go through Python."""
-    if executable.ordered_effects or executable.has_unordered_effects or executable.keepalive:
+    if executable.ordered_effects or executable.has_unordered_effects or executable.keepalive or executable.waits:
         return None
     for aval in executable.out_avals:
         # Results of extended dtypes, and of float0, are made in Python.

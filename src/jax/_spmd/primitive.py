@@ -58,7 +58,7 @@ def _alone(jaxpr: ClosedJaxpr, avals: tuple[Any, ...], params: tuple[tuple[str, 
 
 def _impl(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
     mesh = params["mesh"]
-    program = _alone(jaxpr, tuple([typeof(x) for x in args]), tuple(params.items()))
+    program: Any = _alone(jaxpr, tuple([typeof(x) for x in args]), tuple(params.items()))
     devices = getattr(mesh, "_flat_devices_tuple", None)
     if not devices:
         return run_program(args, jaxpr=program, name=params["name"])

@@ -175,7 +175,7 @@ def _transposed(jaxpr: ClosedJaxpr, linear: tuple[bool, ...], nonzero: tuple[boo
         n = len(flat) - len(ct_avals)
         values, given = iter(flat[:n]), list(flat[n:])
         if not typed:
-            given = [_divided(c, math.prod(sizes[a] for a in specs.without(s, axes)))  # type: ignore[arg-type]
+            given = [_divided(c, math.prod(sizes[a] for a in specs.without(s, axes)))
                      for c, s in zip(given, _marked(out_specs, nonzero), strict=True)]
         cts = iter(given)
         full = [next(cts) if nz else Zero(a.to_cotangent_aval()) for a, nz in zip(jaxpr.out_avals, nonzero, strict=True)]

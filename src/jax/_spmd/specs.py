@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from jax._language.avals import ShapedArray
@@ -66,6 +66,6 @@ def inserted(spec: PartitionSpec, at: int | None) -> PartitionSpec:
     return PartitionSpec(*entries)
 
 
-def without(spec: PartitionSpec, names: Sequence[Any]) -> frozenset[Any]:
+def without(spec: PartitionSpec, names: Iterable[Any]) -> frozenset[Any]:
     """The axes among ``names`` that the spec does not name."""
     return frozenset(names) - named(spec)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jax._base import config
 from jax._ground.structural import broadcast_to_axis, move_axis
 from jax._language import rules
 from jax._language.avals import ShapedArray, typeof
 from jax._language.axes import extend_axis_env
 from jax._language.effects import writes
 from jax._language.refs import AbstractRef, Ref, use
-from jax._language.trace import Trace, Tracer, current_trace, run_in, run_rule
+from jax._language.trace import Trace, Tracer, check_leaks, current_trace, run_in, run_rule
 from jax._transforms.jvp import no_rule_message
 
 not_mapped = None
@@ -193,6 +194,9 @@ def _batch_flat(fun: Any, axis: AxisData, dims: Sequence[Any], out_dims: list[An
             trace.finished = True
         vals, found, _ = trace.split(results)
         out_dims[:] = found
+        if config.check_tracer_leaks.value:
+            tracers = results = None  # type: ignore[assignment]
+            check_leaks(trace, "a function under vmap")
         return vals
     return batched
 

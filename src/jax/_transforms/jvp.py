@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jax._base import config
 from jax._base.caching import weak_cache
 from jax._ground.structural import add_tangents, instantiate_zeros
 from jax._language import rules
@@ -12,7 +13,7 @@ from jax._language.avals import typeof
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr
 from jax._language.staging import trace_to_jaxpr
-from jax._language.trace import Trace, Tracer, current_trace, run_in, run_rule
+from jax._language.trace import Trace, Tracer, check_leaks, current_trace, run_in, run_rule
 from jax._language.zeros import Zero
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_jaxpr", "add_tangents", "instantiate_zeros"]
@@ -133,7 +134,11 @@ def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents
         outs = run_in(trace, fun, *args)
     finally:
         trace.finished = True
-    return split_outs(trace, outs)
+    result = split_outs(trace, outs)
+    if config.check_tracer_leaks.value:
+        args = outs = None  # type: ignore[assignment]
+        check_leaks(trace, "a function under jvp")
+    return result
 
 
 def split_outs(trace: JVPTrace, outs: Sequence[Any]) -> tuple[list[Any], list[Any]]:

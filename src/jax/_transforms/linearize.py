@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jax._base import config
 from jax._ground.references import get_p, new_ref_p, swap_p
 from jax._ground.structural import zeros_of
 from jax._language import rules
@@ -19,7 +20,7 @@ from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, no_debug_info
 from jax._language.refs import is_ref_type, use
 from jax._language.staging import StagedTracer, StagingTrace, staging_trace
-from jax._language.trace import Trace, current_trace, run_in, run_rule
+from jax._language.trace import Trace, check_leaks, current_trace, run_in, run_rule
 from jax._language.zeros import Zero
 from jax._transforms.jvp import DualTracer, apply_custom_jvp, no_rule_message
 from jax.dtypes import float0
@@ -29,6 +30,9 @@ class LinearizeTracer(DualTracer):
     """A dual number whose tangent is a variable of the tangent program."""
 
     __slots__ = ()
+
+    def _origin_msg(self) -> str:
+        return self.tangent._origin_msg() if isinstance(self.tangent, StagedTracer) else ""
 
 
 class SplitTrace(Trace):
@@ -224,6 +228,9 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
         jaxpr, consts = tangent_trace.finish(out_tangents)
     finally:
         tangent_trace.finished = True
+    if config.check_tracer_leaks.value:
+        args = results = x = None  # type: ignore[assignment]
+        check_leaks(trace, f"{debug_info.func_name}, which was differentiated by {debug_info.traced_for}")
     refs: tuple[int, ...] = ()
     if use.begun:
         jaxpr, consts, refs = _without_references(jaxpr, consts)

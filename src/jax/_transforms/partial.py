@@ -56,14 +56,15 @@ def _partial_eval(closed: ClosedJaxpr, in_unknown: tuple[bool, ...], force: tupl
                   policy: Policy) -> PartialJaxprs:
     closed = without_own_references(closed)
     jaxpr = closed.jaxpr
-    known_eqns, unknown_eqns, unknown_vars, saved = _split(jaxpr, in_unknown, policy)
+    known_eqns, unknown_eqns, unknown_vars, saved, moved = _split(jaxpr, in_unknown, policy)
     out_unknown = [(type(v) is not Literal and v in unknown_vars) or f
                    for v, f in zip(jaxpr.outvars, force, strict=True)]
     known_ins = [v for v, u in zip(jaxpr.invars, in_unknown, strict=True) if not u]
     unknown_ins = [v for v, u in zip(jaxpr.invars, in_unknown, strict=True) if u]
     available = {*known_ins, *saved}
     unknown_outs = [v for v, u in zip(jaxpr.outvars, out_unknown, strict=True) if u]
-    unknown_side, residuals = _unknown_side(jaxpr, known_eqns, unknown_eqns, unknown_outs, available,
+    again = known_eqns if not moved else [new for e in known_eqns for new in moved.get(id(e), [e])]
+    unknown_side, residuals = _unknown_side(jaxpr, again, unknown_eqns, unknown_outs, available,
                                             set(unknown_ins), policy is save_everything)
     known_outs = [v for v, u in zip(jaxpr.outvars, out_unknown, strict=True) if not u]
     info = jaxpr.debug_info._replace(arg_names=None)
@@ -76,12 +77,16 @@ def _partial_eval(closed: ClosedJaxpr, in_unknown: tuple[bool, ...], force: tupl
 
 
 def _split(jaxpr: Jaxpr, in_unknown: Sequence[bool], policy: Policy,
-           ) -> tuple[list[JaxprEqn], list[JaxprEqn], set[Var], set[Var]]:
-    """Known equations, unknown equations, unknown variables, and the known variables that may be saved."""
+           ) -> tuple[list[JaxprEqn], list[JaxprEqn], set[Var], set[Var], dict[int, list[JaxprEqn]]]:
+    """Known equations, unknown equations, unknown variables, and the known variables that may be saved.
+
+    Last, for known equations whose results are kept in another memory (by identity), the equations that fetch them.
+    """
     unknown_vars = {v for v, u in zip(jaxpr.invars, in_unknown, strict=True) if u}
     known_eqns: list[JaxprEqn] = []
     unknown_eqns: list[JaxprEqn] = []
     saved: set[Var] = set()
+    moved: dict[int, list[JaxprEqn]] = {}
     for eqn in jaxpr.eqns:
         unknowns = [type(v) is not Literal and v in unknown_vars for v in eqn.invars]
         rule = rules.partial_eval_rules.get(eqn.primitive)
@@ -100,9 +105,25 @@ def _split(jaxpr: Jaxpr, in_unknown: Sequence[bool], policy: Policy,
                 unknown_vars.update([eqn.invars[i] for i in writes(eqn.effects)])
         else:
             known_eqns.append(eqn)
-            if policy is save_everything or policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params):
+            keeps = policy is save_everything or policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
+            if keeps and hasattr(keeps, "dst"):
+                _keep_elsewhere(eqn, keeps, known_eqns, saved, moved)
+            elif keeps:
                 saved.update(eqn.outvars)
-    return known_eqns, unknown_eqns, unknown_vars, saved
+    return known_eqns, unknown_eqns, unknown_vars, saved, moved
+
+
+def _keep_elsewhere(eqn: JaxprEqn, place: Any, known_eqns: list[JaxprEqn], saved: set[Var],
+                    moved: dict[int, list[JaxprEqn]]) -> None:
+    """Stores the results of ``eqn`` in the memory ``place.dst``, to be fetched to ``place.src``."""
+    move = rules.memory_moves["move"]
+    fetches = []
+    for v in eqn.outvars:
+        stored = Var(v.aval)
+        known_eqns.append(move(v, stored, place.dst))
+        fetches.append(move(stored, v, place.src))
+        saved.add(stored)
+    moved[id(eqn)] = fetches
 
 
 def _unknown_side(jaxpr: Jaxpr, known_eqns: list[JaxprEqn], unknown_eqns: list[JaxprEqn], outs: list[Any],

@@ -7,7 +7,7 @@ from jax._callbacks.io import io_callback as io_callback
 
 _modules = frozenset({
     "array_serialization", "buffer_callback", "checkify", "colocated_python", "compilation_cache", "compute_on",
-    "custom_partitioning", "hijax", "host_callback", "jax2tf", "jet", "layout", "maps", "mesh_utils",
+    "custom_partitioning", "hijax", "host_callback", "jax2tf", "jet", "key_reuse", "layout", "maps", "mesh_utils",
     "multihost_utils", "ode", "pallas", "pjit", "rnn", "roofline", "scheduling_groups", "serialize_executable",
     "shard_alike", "shard_map", "sparse", "topologies", "x64_context", "xla_metadata",
 })

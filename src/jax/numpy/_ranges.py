@@ -171,8 +171,8 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
 
 # --- grids ----------------------------------------------------------------------------------------------------------
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
-    """The coordinates of a grid: one array per vector, of the shape of the grid; a list.
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
+    """The coordinates of a grid: one array per vector, of the shape of the grid; a tuple.
 
     Args:
       *xi: the coordinates along each axis, vectors.
@@ -199,8 +199,8 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     sizes: list[Any] = [0] * rank
     for axis, s in zip(axes, shapes, strict=True):
         sizes[axis] = s[0]
-    return [lax.broadcast_in_dim(x, [n if not sparse or i == axis else 1 for i, n in enumerate(sizes)], (axis,))
-            for axis, x in zip(axes, xi, strict=True)]
+    return tuple([lax.broadcast_in_dim(x, [n if not sparse or i == axis else 1 for i, n in enumerate(sizes)], (axis,))
+                  for axis, x in zip(axes, xi, strict=True)])
 
 
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
@@ -264,7 +264,7 @@ class GridMaker:
             return lax.full((0,), 0, dtypes.scalar_dtype(int)) if not self.sparse else []
         dtype = dtypes.result_type(*rows)
         grid = meshgrid(*[as_dtype(r, dtype, False) for r in rows], sparse=self.sparse, indexing="ij")
-        return grid if self.sparse else lax.stack(grid)
+        return list(grid) if self.sparse else lax.stack(grid)
 
 
 mgrid = GridMaker("mgrid", False)

@@ -286,8 +286,8 @@ def broadcast_shapes(*shapes: Any) -> tuple[Any, ...]:
     return lax.broadcast_shapes(*[s if type(s) is tuple else canonicalize_shape(s, "broadcast_shapes") for s in shapes])
 
 
-def broadcast_arrays(*args: Any) -> list[Any]:
-    """The arrays, each broadcast to the shape that they have together; a list.
+def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+    """The arrays, each broadcast to the shape that they have together; a tuple.
 
     >>> import jax.numpy as jnp
     >>> [a.shape for a in jnp.broadcast_arrays(jnp.ones((3, 1)), jnp.ones((1, 4)))]
@@ -295,10 +295,10 @@ def broadcast_arrays(*args: Any) -> list[Any]:
     """
     check_arraylike("broadcast_arrays", *args)
     if not args:
-        return []
+        return ()
     args = tuple([unwrap(x) for x in args])
     shape = common_shape("broadcast_arrays", [shape_of(x) for x in args])
-    return [asarray(spread(x, shape)) for x in args]
+    return tuple([asarray(spread(x, shape)) for x in args])
 
 
 # --- reversing and rolling ------------------------------------------------------------------------------------------
@@ -377,7 +377,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     axes = _roll_axes(axis, len(shape))
     if isinstance(shift, Tracer):
         return _roll_traced(a, shift, axes=axes)
-    shifts = np.asarray(shift)
+    shifts = np.asarray(shift) if np.size(shift) else np.zeros(np.shape(shift), int)
     if shifts.dtype.kind not in "iu" or shifts.ndim > 1:
         raise TypeError(f"roll: shift must be an integer or a sequence of integers, got {shift!r}")
     pairs = np.broadcast_arrays(shifts, np.asarray(axes, int)) if shifts.ndim == 0 or len(axes) in (1, len(shifts)) or \

@@ -44,7 +44,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
          where: Any = None) -> Any:
     """The arithmetic mean over ``axis``; NaN of nothing.
 
-    Integers and booleans are averaged in the default float, half-precision floats in float32.
+    64-bit integers are averaged in the default float, narrower ones, booleans and half-precision floats in float32.
 
     Args:
       a: an array or scalar.

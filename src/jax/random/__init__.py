@@ -4,6 +4,9 @@ A key made by :func:`key` determines all that is drawn from it; :func:`split` an
 key gives the same numbers on every device, and under every transformation.
 """
 
+from typing import Any as _Any
+
+from jax._dispatch.checks import key_followers as _key_followers
 from jax.random._continuous import cauchy as cauchy
 from jax.random._continuous import double_sided_maxwell as double_sided_maxwell
 from jax.random._continuous import exponential as exponential
@@ -52,3 +55,11 @@ from jax.random._uniform import normal as normal
 from jax.random._uniform import rademacher as rademacher
 from jax.random._uniform import randint as randint
 from jax.random._uniform import uniform as uniform
+
+
+def _follow_call(*call: _Any) -> _Any:
+    from jax.random import _following  # only under jax_debug_key_reuse
+    return _following.follow_call(*call)
+
+
+_key_followers.append(_follow_call)

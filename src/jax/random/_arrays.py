@@ -8,6 +8,7 @@ import numpy as np
 
 from jax import dtypes, lax
 from jax._base._jaxlib import Array
+from jax._base.config import debug_key_reuse
 from jax._ground.families import zero_derivative
 from jax._ground.structural import move_axis
 from jax._language import rules
@@ -16,6 +17,7 @@ from jax._language.primitive import Primitive
 from jax._lowering.rules import register_lowering
 from jax._runtime import transfer
 from jax._runtime.array import Shard
+from jax.random._identity import fresh
 from jax.random._impls import UINT32, PRNGImpl, implementations
 
 # --- the dtype ------------------------------------------------------------------------------------------------------
@@ -70,14 +72,29 @@ def is_key_dtype(dtype: Any) -> bool:
 
 # --- the array ------------------------------------------------------------------------------------------------------
 
+class KeyShard(Shard):
+    """A piece of an array of keys: that of their raw words, without the axis of these."""
+
+    __slots__ = ("_ndim",)
+
+    def __init__(self, device: Any, sharding: Any, words_shape: tuple[int, ...], data: Any, ndim: int) -> None:
+        super().__init__(device, sharding, words_shape, data)
+        self._ndim = ndim
+
+    @property
+    def index(self) -> tuple[slice, ...]:
+        return super().index[:self._ndim]
+
+
 class KeyArray(Array):
     """A concrete array of typed keys."""
 
-    __slots__ = ("_impl", "_base_array", "aval", "__weakref__")
+    __slots__ = ("_impl", "_base_array", "aval", "_identities", "__weakref__")
 
-    def __init__(self, impl: PRNGImpl, base: Any) -> None:
+    def __init__(self, impl: PRNGImpl, base: Any, identities: Any = None) -> None:
         self._impl = impl
         self._base_array = base
+        self._identities = identities  # which keys these are, under jax_debug_key_reuse
         n = len(impl.key_shape)
         self.aval = ShapedArray(base.shape[:base.ndim - n], dtype_of(impl))
 
@@ -95,6 +112,15 @@ class KeyArray(Array):
     is_fully_addressable = property(lambda self: self._base_array.is_fully_addressable)
     is_fully_replicated = property(lambda self: self._base_array.is_fully_replicated)
 
+    def identities(self) -> Any:
+        """Which keys these are, under ``jax_debug_key_reuse``."""
+        if self._identities is None:
+            self._identities = fresh(self.shape)
+        return self._identities
+
+    def _followed(self) -> Any:
+        return self.identities() if debug_key_reuse.value else None
+
     def devices(self) -> Any:
         return self._base_array.devices()
 
@@ -107,6 +133,8 @@ class KeyArray(Array):
         if not self.shape:
             raise TypeError("iteration over a single key (an array of keys of shape ()); make several with "
                             "jax.random.split")
+        if debug_key_reuse.value:
+            return (self[i] for i in range(self.shape[0]))
         return (KeyArray(self._impl, x) for x in self._base_array)
 
     def __repr__(self) -> str:
@@ -142,10 +170,10 @@ class KeyArray(Array):
         self._base_array.delete()
 
     def copy(self) -> Any:
-        return KeyArray(self._impl, self._base_array.copy())
+        return KeyArray(self._impl, self._base_array.copy(), self._followed())
 
     def __copy__(self) -> Any:
-        return KeyArray(self._impl, self._base_array)
+        return KeyArray(self._impl, self._base_array, self._followed())
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()
@@ -157,9 +185,8 @@ class KeyArray(Array):
         return KeyArray(self._impl, self._base_array.addressable_data(index))
 
     def _shards(self, shards: list[Shard]) -> list[Shard]:
-        ndim = len(self.shape)
-        return [Shard(s.device, s.index[:ndim], s.replica_id, None if s.data is None else KeyArray(self._impl, s.data))
-                for s in shards]
+        return [KeyShard(s.device, s._sharding, s._shape, None if s.data is None else KeyArray(self._impl, s.data),
+                         len(self.shape)) for s in shards]
 
     addressable_shards = property(lambda self: self._shards(self._base_array.addressable_shards))
     global_shards = property(lambda self: self._shards(self._base_array.global_shards))
@@ -177,7 +204,7 @@ def _unpickle_dtype(name: str) -> KeyDType:
 
 
 def _put(x: KeyArray, aval: Any, sharding: Any, committed: bool) -> Any:
-    return KeyArray(x._impl, transfer.to_device(x._base_array, None, sharding, committed=committed))
+    return KeyArray(x._impl, transfer.to_device(x._base_array, None, sharding, committed=committed), x._followed())
 
 
 transfer.put_handlers[KeyArray] = _put

@@ -21,9 +21,10 @@ from jax._language.trace import current_trace
 from jax.lax._creation import as_shape
 from jax.numpy._promotion import as_dtype
 from jax.random._arrays import KeyArray, random_unwrap, random_wrap
-from jax.random._keys import typed_key
+from jax.random._keys import consumed, typed_key
 
 _get_trace = current_trace.get
+SAMPLER = "jax.random."  # with what names of programs begin that are samplers (``jax_debug_key_reuse``)
 
 
 def sampler(fun: Callable[..., Any]) -> Any:
@@ -44,6 +45,8 @@ def sampler(fun: Callable[..., Any]) -> Any:
         staged = _get_trace().staged
         if type(key) is not KeyArray or key.aval.shape or debug_key_reuse.value:
             key, _ = typed_key(key, name)
+            if debug_key_reuse.value:
+                return follow(key, args, settings)
             if not staged and type(key) is not KeyArray:
                 return compiled(random_unwrap(key), *args, impl=key.dtype._impl, settings=(*settings.items(),))
         if staged:
@@ -53,6 +56,17 @@ def sampler(fun: Callable[..., Any]) -> Any:
                 args = tuple([on_device(x) if type(x) is float or type(x) is int else x for x in args])
                 break
         return compiled(key._base_array, *args, impl=key._impl, settings=(*settings.items(),))
+
+    def follow(key: Any, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+        """Under ``jax_debug_key_reuse``: the key is consumed once, whatever the sampler does with it inside."""
+        if _get_trace().staged:
+            def on_key(key: Any, *args: Any) -> Any:
+                return fun(key, *args, **settings)
+            on_key.__name__ = f"{SAMPLER}{name}"
+            return jit(on_key)(key, *args)
+        key = consumed(key, name)
+        with debug_key_reuse(False):
+            return compiled(random_unwrap(key), *args, impl=key.dtype._impl, settings=(*settings.items(),))
 
     fun.run = run  # type: ignore[attr-defined]
     return fun

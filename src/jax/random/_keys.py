@@ -17,8 +17,9 @@ from jax._language.trace import current_trace
 from jax._runtime import transfer
 from jax.lax._creation import as_shape
 from jax.random._arrays import KeyArray, KeyDType, dtype_of, is_key_dtype, random_unwrap, random_wrap
+from jax.random._identities import consume_now
 from jax.random._impls import UINT32, PRNGImpl, implementations
-from jax.random._primitives import random_clone_p, random_fold_in, random_seed, random_split
+from jax.random._primitives import random_clone_p, random_consume_p, random_fold_in, random_seed, random_split
 
 _get_trace = current_trace.get
 
@@ -174,8 +175,6 @@ def typed_key(key: Any, api: str) -> tuple[Any, bool]:
 
 def typed_keys(keys: Any, api: str) -> tuple[Any, bool]:
     """Like :func:`typed_key`, for any number of keys."""
-    if _follows_keys.value:
-        refuse_to_follow(api)
     dtype = getattr(keys, "dtype", None)
     if isinstance(dtype, KeyDType):
         return keys, True
@@ -190,12 +189,18 @@ def typed_keys(keys: Any, api: str) -> tuple[Any, bool]:
     return random_wrap(keys, impl), False
 
 
-_follows_keys = config.debug_key_reuse
+def consumed(keys: Any, api: str) -> Any:
+    """A typed key that ``api`` is about to use up, outside of programs (``jax_debug_key_reuse``).
+
+    Raises:
+      KeyReuseError: the key has been used up before.
+    """
+    if type(keys) is KeyArray:
+        consume_now(keys, api)
+        return keys
+    return random_consume_p.bind(keys, api=api)
 
 
-def refuse_to_follow(api: str) -> None:
-    """The option has to be honoured or refused: a check that finds nothing would mislead."""
-    raise NotImplementedError(f"jax.random.{api}: jax_debug_key_reuse is not supported yet; switch it off")
 
 
 def _describe(x: Any) -> str:
@@ -248,6 +253,8 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Any:
     """
     shape = as_shape(num if isinstance(num, (tuple, list)) else (num,))
     keys, typed = typed_key(key, "split")
+    if config.debug_key_reuse.value and not _get_trace().staged:
+        keys = consumed(keys, "split")
     if type(keys) is KeyArray and not _get_trace().staged:
         impl = keys._impl
         new = _split_words(keys._base_array, impl=impl, setting=(shape,))

@@ -178,6 +178,17 @@ zero_derivative(random_clone_p)
 rules.primitive_batchers[random_clone_p] = lambda args, dims: (random_clone_p.bind(args[0]), dims[0])
 
 
+# --- consumption ----------------------------------------------------------------------------------------------------
+
+# Stands in, under jax_debug_key_reuse, for a function of this package that is applied to traced keys as a compiled call
+# on their words: the key it gives has been consumed by that function.
+random_consume_p = Primitive("random_consume")
+random_consume_p.def_abstract_eval(lambda keys, *, api: keys)
+register_lowering(random_consume_p, lambda ctx, keys, api: [keys])
+zero_derivative(random_consume_p)
+rules.primitive_batchers[random_consume_p] = lambda args, dims, api: (random_consume_p.bind(args[0], api=api), dims[0])
+
+
 # --- loops ----------------------------------------------------------------------------------------------------------
 
 random_unmapped_p = Primitive("random_unmapped")

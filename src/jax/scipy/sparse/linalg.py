@@ -148,7 +148,7 @@ def cg(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxi
 
     >>> import jax.numpy as jnp
     >>> x, _ = cg(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0]))
-    >>> x.tolist()
+    >>> [round(v, 4) for v in x.tolist()]
     [1.0, 0.5]
     """
     return _solve("cg", _cg, A, b, x0, tol, atol, maxiter, M)

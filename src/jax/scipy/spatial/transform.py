@@ -336,7 +336,7 @@ class Slerp(NamedTuple):
 
     >>> import jax.numpy as jnp
     >>> turns = Rotation.from_rotvec(jnp.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
-    >>> Slerp.init(jnp.array([0.0, 1.0]), turns)(0.25).as_rotvec().tolist()
+    >>> [round(v, 4) for v in Slerp.init(jnp.array([0.0, 1.0]), turns)(0.25).as_rotvec().tolist()]
     [0.0, 0.0, 0.25]
     """
 
