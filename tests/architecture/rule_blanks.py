@@ -31,8 +31,8 @@ BLANKS: dict[str, dict[str, str]] = {
         "a name only: what it would do is refused": "infeed outfeed",
         "has no results": "dce_sink",
         "not linear; its tangent is made of linear primitives":
-            "approx_top_k cumlogsumexp cummax cummin cumprod logaddexp logaddexp2 pmax pmin random_gamma reduce "
-            "reduce_max reduce_min reduce_prod reduce_window reduce_window_max reduce_window_min scatter-max "
+            "approx_top_k cumlogsumexp cummax cummin cumprod logaddexp logaddexp2 order_statistics pmax pmin "
+            "random_gamma reduce reduce_max reduce_min reduce_prod reduce_window reduce_window_max reduce_window_min scatter-max "
             "scatter-min select_and_scatter sort top_k",
         "not linear; its tangent is a product of the operands' tangents and known factors":
             "abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e beta_density beta_fraction "

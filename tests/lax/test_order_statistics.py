@@ -122,7 +122,8 @@ def test_medians_and_quantiles_of_long_rows(n):
     np.testing.assert_allclose(jnp.median(x, axis=1), np.median(x, axis=1), rtol=1e-6)
     np.testing.assert_allclose(jnp.median(x), np.median(x), rtol=1e-6)
     q = [0.1, 0.5, 0.99]
-    np.testing.assert_allclose(jnp.quantile(x, np.array(q, np.float32), axis=1), np.quantile(x, q, axis=1), rtol=1e-4, atol=1e-6)
+    found = jnp.quantile(x, np.array(q, np.float32), axis=1)
+    np.testing.assert_allclose(found, np.quantile(x, q, axis=1), rtol=1e-4, atol=1e-6)
     for method in ("nearest", "lower", "higher", "midpoint", "hazen", "inverted_cdf"):
         np.testing.assert_allclose(jnp.percentile(x, 30.0, method=method), np.percentile(x, 30.0, method=method), rtol=1e-4)
     x[1, 5] = np.nan
