@@ -32,8 +32,8 @@ BLANKS: dict[str, dict[str, str]] = {
         "has no results": "dce_sink",
         "not linear; its tangent is made of linear primitives":
             "approx_top_k cumlogsumexp cummax cummin cumprod logaddexp logaddexp2 order_statistics pmax pmin "
-            "random_gamma reduce reduce_max reduce_min reduce_prod reduce_window reduce_window_max reduce_window_min scatter-max "
-            "scatter-min select_and_scatter sort top_k",
+            "random_gamma reduce reduce_max reduce_min reduce_prod reduce_window reduce_window_max reduce_window_min "
+            "scatter-max scatter-min select_and_scatter sort top_k",
         "not linear; its tangent is a product of the operands' tangents and known factors":
             "abs acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e beta_density beta_fraction "
             "beta_fraction_grad_a beta_fraction_grad_b beta_fraction_grad_x cbrt clamp cos cosh digamma "
