@@ -71,7 +71,7 @@ class Summary(NamedTuple):
 
 def fence(closed: ClosedJaxpr) -> ClosedJaxpr:
     """``closed`` with fences, in the programs that it calls too."""
-    fenced = summarize(closed.jaxpr, False).jaxpr
+    fenced: Jaxpr | None = summarize(closed.jaxpr, False).jaxpr
     return closed if fenced is None else ClosedJaxpr(fenced, closed.consts)
 
 
@@ -83,7 +83,7 @@ def summarize(jaxpr: Jaxpr, repeated: bool) -> Summary:
 
 @caching.weak_cache(context=caching.no_context)
 def _fenced_closed(closed: ClosedJaxpr, repeated: bool) -> ClosedJaxpr | None:
-    fenced = summarize(closed.jaxpr, repeated).jaxpr
+    fenced: Jaxpr | None = summarize(closed.jaxpr, repeated).jaxpr
     return None if fenced is None else ClosedJaxpr(fenced, closed.consts)
 
 
