@@ -14,6 +14,7 @@ from benchmarks import runner
 from benchmarks.plan import PROGRAMS, Program
 
 VARIABLE = "FLEETJAX_REFERENCE_PYTHON"
+TORCH_VARIABLE = "FLEETJAX_TORCH_PYTHON"
 
 
 def _arguments() -> argparse.Namespace:
@@ -23,6 +24,12 @@ def _arguments() -> argparse.Namespace:
         metavar="PYTHON",
         default=os.environ.get(VARIABLE),
         help=f"interpreter whose environment holds the reference (default: ${VARIABLE})",
+    )
+    parser.add_argument(
+        "--torch",
+        metavar="PYTHON",
+        default=os.environ.get(TORCH_VARIABLE),
+        help=f"interpreter whose environment holds PyTorch (default: ${TORCH_VARIABLE})",
     )
     parser.add_argument(
         "--only", metavar="NAME", action="append", help="a measure or program; may be repeated"
@@ -57,6 +64,7 @@ def main() -> int:
                 print(f"{program.name:28} {measure.name:30} {measure.title}")
         return 0
     theirs = runner.reference(arguments.reference) if arguments.reference else None
+    torch = runner.Implementation("torch", arguments.torch, (str(runner.ROOT),)) if arguments.torch else None
     if theirs is None:
         print(f"no reference: give --reference or ${VARIABLE} (benchmarks/README.md); measuring ours only\n")
     versions = {i.label: i.versions() for i in (runner.OURS, theirs) if i is not None}
@@ -68,7 +76,7 @@ def main() -> int:
     for program in _chosen(arguments.only, arguments.skip_heavy, arguments.suite):
         print(f"... {program.name}", file=sys.stderr, flush=True)
         try:
-            rows += runner.measure(program, runner.OURS, theirs, arguments.rounds or program.rounds)
+            rows += runner.measure(program, runner.OURS, theirs, arguments.rounds or program.rounds, torch)
         except RuntimeError as error:
             failures.append(str(error))
     print("\n" + runner.table(rows))

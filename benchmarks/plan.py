@@ -18,7 +18,8 @@ class Measure:
 class Program:
     """A measurement program and the measures it reports in one process.
 
-    ``heavy`` programs take minutes, ``suite`` programs run when asked for.
+    ``heavy`` programs take minutes, ``suite`` programs run when asked for. ``torch`` is the module, and its arguments,
+    that measures the same in PyTorch.
     """
 
     module: str
@@ -27,6 +28,7 @@ class Program:
     heavy: bool = False
     arguments: tuple[str, ...] = ()
     suite: bool = False
+    torch: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -40,8 +42,10 @@ _LONG = ("transformer_24", "transformer_36", "lstm_unrolled", "runge_kutta_gradi
 def _model(name: str) -> Program:
     title = name.replace("_", " ")
     measures = (Measure(f"compile_{name}", f"compile, {title}", 1.05), Measure(f"run_{name}", f"run, {title}", 1.05))
+    kind, _, layers = name.partition("_")
+    torch = ("benchmarks.measures.torch_transformer", layers) if kind == "transformer" else ()
     return Program("benchmarks.measures.model", measures, rounds=1 if name in _LONG else 3, heavy=name in _LONG,
-                   arguments=(name,), suite=True)
+                   arguments=(name,), suite=True, torch=torch)
 
 
 SUITE = tuple(_model(name) for name in (

@@ -66,6 +66,7 @@ class Row:
     measure: Measure
     ours: list[float] = field(default_factory=list)
     theirs: list[float] = field(default_factory=list)
+    torch: list[float] = field(default_factory=list)
 
     @property
     def ratio(self) -> float | None:
@@ -73,6 +74,13 @@ class Row:
         if not self.ours or not self.theirs:
             return None
         return statistics.median(a / b for a, b in zip(self.ours, self.theirs, strict=True))
+
+    @property
+    def torch_ratio(self) -> float | None:
+        """The same against PyTorch."""
+        if not self.ours or not self.torch:
+            return None
+        return statistics.median(a / b for a, b in zip(self.ours, self.torch, strict=True))
 
     @property
     def verdict(self) -> str:
@@ -90,11 +98,14 @@ class Row:
             "verdict": self.verdict,
             "ours_seconds": self.ours,
             "reference_seconds": self.theirs,
+            "torch_seconds": self.torch,
+            "torch_ratio": self.torch_ratio,
         }
 
 
-def measure(program: Program, ours: Implementation, theirs: Implementation | None, rounds: int) -> list[Row]:
-    """All rounds of one program: ours, theirs, ours, theirs ..."""
+def measure(program: Program, ours: Implementation, theirs: Implementation | None, rounds: int,
+            torch: Implementation | None = None) -> list[Row]:
+    """All rounds of one program: ours, theirs, PyTorch's where there is one, ours, theirs ..."""
     rows = {m.name: Row(m) for m in program.measures}
     arguments = ["-m", program.module, *program.arguments]
     if not program.heavy:
@@ -105,10 +116,15 @@ def measure(program: Program, ours: Implementation, theirs: Implementation | Non
     for _ in range(rounds):
         mine = json.loads(ours.run(arguments).splitlines()[-1])
         other = json.loads(theirs.run(arguments).splitlines()[-1]) if theirs is not None else {}
+        third = {}
+        if torch is not None and program.torch:
+            third = json.loads(torch.run(["-m", *program.torch]).splitlines()[-1])
         for name, row in rows.items():
             row.ours.append(mine[name])
             if theirs is not None:
                 row.theirs.append(other[name])
+            if name in third:
+                row.torch.append(third[name])
     return list(rows.values())
 
 
@@ -158,4 +174,6 @@ def table(rows: list[Row]) -> str:
         )
         return "  ".join([first, *rest]).rstrip()
 
-    return "\n".join([text(lines[0]), "-" * (sum(widths) + 10), *map(text, lines[1:])])
+    against_torch = [f"{row.measure.title}: {row.torch_ratio:.3f} of PyTorch's time ({_seconds(row.torch)})"
+                     for row in rows if row.torch_ratio is not None]
+    return "\n".join([text(lines[0]), "-" * (sum(widths) + 10), *map(text, lines[1:]), *against_torch])

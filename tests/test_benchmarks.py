@@ -40,6 +40,13 @@ def test_geometric_means_of_the_suite():
     assert runner.means(rows) == ["geometric mean of 1 ratios, compile: 0.250 (level 0.5, pass)"]
 
 
+@pytest.mark.quick
+def test_comparison_with_torch():
+    row = runner.Row(Measure("name", "a title", None), ours=[1.0, 2.0], torch=[4.0, 4.0])
+    assert row.torch_ratio == 0.375
+    assert "a title: 0.375 of PyTorch's time (4 s)" in runner.table([row])
+
+
 def test_every_model_is_in_the_suite():
     assert [p.arguments[0] for p in SUITE] == list(MODELS)
 
