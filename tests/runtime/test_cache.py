@@ -333,3 +333,17 @@ def test_the_compilers_caches_for_gpus(folder):
     config.config.update("jax_persistent_cache_enable_xla_caches", "xla_gpu_cash")
     with pytest.raises(ValueError, match="no 'xla_gpu_cash'.*xla_gpu_kernel_cache_file"):
         cache.apply_xla_caches(debug)
+
+
+def test_the_compilers_caches_are_no_part_of_the_key(folder):
+    class Gpu:
+        id = 0
+        platform = "gpu"
+
+    options = compiling.compile_options([Gpu()])
+    debug = options.executable_build_options.debug_options
+    assert debug.xla_gpu_per_fusion_autotune_cache_dir == str(folder / "xla_gpu_per_fusion_autotune_cache_dir")
+    config.config.update("jax_compilation_cache_dir", None)
+    plain = compiling.compile_options([Gpu()])
+    assert plain.SerializeAsString() != options.SerializeAsString()
+    assert cache_key._option_bytes(plain) == cache_key._option_bytes(options)
