@@ -191,10 +191,12 @@ class Error:
         _raise(self.get_exception())
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], Any]:
+        """The arrays of the error, and what is static about it."""
         return (self.code, self.payload), self.sites
 
     @classmethod
     def tree_unflatten(cls, sites: Any, children: Any) -> Error:
+        """The error with these arrays."""
         return cls(children[0], children[1], sites)
 
     def __repr__(self) -> str:
