@@ -168,13 +168,15 @@ def _may_give_up(api: str, ref: Any) -> Any:
     _usable(api, ref)
     if isinstance(ref, RefView):
         raise TypeError(f"{api} takes a whole reference, got {ref!r}")
-    trace = _get_trace()
+    base, trace = root(ref), _get_trace()
+    maker = getattr(base, "_trace", None)
     while trace is not None and not isinstance(trace, StagingTrace):
+        if maker is not None and getattr(trace, "tangents", None) is maker:  # in a derivative rule of the user's
+            return base.variable
         trace = trace.parent
     if trace is None:
         return None
-    base = root(ref)
-    if not (type(base) is StagedTracer and base._trace is trace and base.variable not in trace.invars):
+    if not (type(base) is StagedTracer and maker is trace and base.variable not in trace.invars):
         raise ValueError(f"{api}: the reference of type {ref.aval.str_short()} was not made in "
                          f"{trace.debug_info.source_text()}, which is being traced, but passed to it or closed over. Read "
                          f"its array with ref[...], and call {api} where the reference was made.")
@@ -272,7 +274,7 @@ class RefView:
     """
 
     __slots__ = ("ref", "views", "operands", "aval")
-    views_reference = True
+    is_reference = True
 
     def __init__(self, ref: Any, views: tuple[Any, ...], operands: tuple[Any, ...]) -> None:
         self.ref = ref

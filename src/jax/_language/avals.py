@@ -236,6 +236,8 @@ def _slow_typeof(x: Any) -> Any:
 def not_an_array_message(x: Any) -> str:
     """Why ``x`` cannot be an operand and what to do about it."""
     kind = f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
+    if getattr(type(x), "is_reference", False):
+        return f"an array is needed here, and a reference of type {x.aval.str_short()} was given; read its array: ref[...]"
     if isinstance(x, (list, tuple)):
         return (f"an array or scalar is needed here, and a Python {kind} was given: {_shorten(x)}. "
                 "Make one array of it with jnp.array(...) (or jnp.stack(...) for a sequence of arrays).")

@@ -138,7 +138,7 @@ class _RefType(type):
     def __instancecheck__(cls, x: Any) -> bool:
         if isinstance(x, Tracer):
             return type(x.aval) is AbstractRef
-        return type.__instancecheck__(cls, x) or getattr(type(x), "views_reference", False)
+        return type.__instancecheck__(cls, x) or getattr(type(x), "is_reference", False)
 
 
 class Ref(metaclass=_RefType):
@@ -157,6 +157,7 @@ class Ref(metaclass=_RefType):
     """
 
     __slots__ = ("aval", "_value", "_lent", "_gone", "__weakref__")
+    is_reference = True
     aval: AbstractRef
 
     def __init__(self, aval: AbstractRef, value: Any, lent: bool = True) -> None:
