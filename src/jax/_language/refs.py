@@ -73,26 +73,32 @@ class AbstractRef(AbstractValue):
 
     @property
     def shape(self) -> tuple[Any, ...]:
+        """The array's shape."""
         return self.inner_aval.shape
 
     @property
     def dtype(self) -> Any:
+        """The array's dtype."""
         return self.inner_aval.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self.inner_aval.shape)
 
     @property
     def size(self) -> Any:
+        """The number of elements."""
         return self.inner_aval.size
 
     @property
     def sharding(self) -> Any:
+        """Where the array lives."""
         return self.inner_aval.sharding
 
     @property
     def vma(self) -> Any:
+        """The mesh axes along which the array varies."""
         return self.inner_aval.vma
 
     def __len__(self) -> int:
@@ -109,9 +115,11 @@ class AbstractRef(AbstractValue):
         return AbstractRef(self.inner_aval.to_tangent_aval(), self.memory_space, self.kind)
 
     def to_cotangent_aval(self) -> AbstractRef:
+        """The type of references that gather cotangents."""
         return AbstractRef(self.inner_aval.to_cotangent_aval(), self.memory_space, self.kind)
 
     def str_short(self, short_dtypes: bool = True) -> str:
+        """The type in short, such as ``Ref{f32[3]}``."""
         where = f" in {self.memory_space}" if self.memory_space is not None else ""
         label = f" of kind {self.kind}" if self.kind is not None else ""
         return f"Ref{{{self.inner_aval.str_short(short_dtypes)}{where}{label}}}"
@@ -189,6 +197,7 @@ class Ref(metaclass=_RefType):
 
     @property
     def is_lent(self) -> bool:
+        """Whether a program that is running has the array."""
         return self._lent
 
     def store(self, value: Any, lent: bool = False) -> None:
@@ -207,18 +216,22 @@ class Ref(metaclass=_RefType):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The array's shape."""
         return self.aval.shape
 
     @property
     def dtype(self) -> Any:
+        """The array's dtype."""
         return self.aval.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return self.aval.ndim
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return self.aval.size
 
     @property
