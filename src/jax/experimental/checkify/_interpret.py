@@ -44,7 +44,8 @@ def checkify(f: Callable[..., Any], errors: frozenset[type[JaxException]] = user
       f: a function of trees of arrays. It is traced, so Python control flow cannot depend on their values.
       errors: the categories of errors to look for. ``user_checks`` (the default) are the calls of :func:`check` and
         :func:`check_error` in ``f``; ``nan_checks``, ``div_checks`` and ``index_checks`` find NaN in the results of
-        operations that compute, divisions by zero, and indices out of bounds, whatever ``mode`` says about these;
+        operations that compute, divisions by zero, and indices out of bounds in indexing, slicing, gathering and
+        scattering, whatever ``mode`` says about these;
         ``float_checks``, ``automatic_checks`` and ``all_checks`` are unions of them.
 
     Returns:
