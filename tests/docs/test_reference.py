@@ -82,3 +82,7 @@ def test_every_option_is_in_the_table_and_translated():
     stale = [n for n, option in registry.items() if known.get(n, {}).get("en") != option.doc]
     assert not stale, f"translate in {options.TRANSLATIONS.name} (and copy the English text there): {stale}"
     assert set(known) <= set(registry)
+    # Kinds of values too; names of choices stand for themselves.
+    unknown = {kind.accepted.partition(", or None")[0] for kind in {o.kind for o in registry.values()} if not kind.choices}
+    assert unknown <= set(options._KINDS), "translate in docs/tools/options.py"
+    assert "`True` 或 `False`" in options.table("zh")
