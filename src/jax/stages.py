@@ -469,9 +469,10 @@ class Compiled(_Stage):
     @property
     def output_formats(self) -> Any:
         """A tree of the layouts and shardings of the results."""
-        layouts = self._executable.loaded.get_output_layouts()[len(self._executable.ordered_effects):]
+        layouts = self._executable.loaded.get_output_layouts()
+        first = len(layouts) - len(self._executable.out_shardings)  # after tokens, and the values of references
         return tree_unflatten(self.out_tree, [Format(Layout.from_pjrt_layout(x), s) for s, x in zip(
-            self._executable.out_shardings, layouts, strict=True)])
+            self._executable.out_shardings, layouts[first:], strict=True)])
 
 
 def _path_text(path: Sequence[Any]) -> str:
