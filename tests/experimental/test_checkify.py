@@ -205,6 +205,7 @@ def _linear_call(x):
     lambda x: jax.vmap(positive)(x[None]), lambda x: jax.jit(jax.vmap(jax.jit(positive)))(x[None]),
     lambda x: jax.vmap(jax.grad(positive))(x[None]), lambda x: jax.vmap(_while_in_cond)(x[None]),
     lambda x: jax.vmap(lambda y: lax.scan(lambda c, z: (positive(c), z), y, None, length=1))(x[None]),
+    lambda x: jax.pmap(positive)(x[None]), lambda x: jax.grad(lambda y: jax.pmap(positive)(y[None])[0])(x),
     lambda x: jax.pure_callback(np.asarray, jax.ShapeDtypeStruct((), x.dtype), positive(x)),
 ], ids=lambda fun: getattr(fun, "__name__", "?"))
 def test_checks_come_through(fun):
