@@ -165,7 +165,8 @@ def _doc(module: types.ModuleType, name: str, value: Any) -> str:
         if type(value).__module__ in _ANONYMOUS:
             return ""
     if str(getattr(value, "__module__", "")).partition(".")[0] == "numpy":  # in another markup, and about other arrays
-        return f"{text_of(value).partition(chr(10) * 2)[0]}\n\nThis is ``numpy.{name}`` itself."
+        paragraphs = [p for p in text_of(value).split("\n\n") if not p.startswith(f"{name}(")]
+        return f"{paragraphs[0]}\n\nThis is ``numpy.{name}`` itself."
     return text_of(value) or _WITHOUT_DOCSTRING.get(name, "")
 
 
