@@ -157,6 +157,8 @@ def test_it_can_be_switched_off(folder):
     lambda p: p.write_bytes(cache._FORMAT + b"[1]\n"),
     lambda p: p.write_bytes(cache._FORMAT + b"no json\n"),
     lambda p: p.write_bytes(cache._pack(b"no executable", {"seconds": 1.0})),
+    lambda p: p.write_bytes(cache._pack(b"no executable", {"seconds": "long"})),
+    lambda p: p.write_bytes(cache._FORMAT + b"\xff\xfe{}\n"),
 ])
 def test_a_damaged_entry_is_a_miss_with_a_warning(folder, damage):
     run()
@@ -177,8 +179,22 @@ def test_errors_are_raised_if_so_wished(folder):
 def test_a_directory_that_cannot_be_written_is_a_warning(tmp_path, folder):
     (tmp_path / "file").write_text("")
     config.config.update("jax_compilation_cache_dir", str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="could not be|stored in the persistent cache"):
+    with pytest.warns(UserWarning, match="the persistent cache .*file cannot be read: .*Not a directory"):
         assert run() == [1, 3, 5]
+    assert run() == [1, 3, 5]  # said once
+
+
+def test_what_cannot_be_stored_is_a_warning(folder, monkeypatch):
+    def full(directory, path, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache, "_write", full)
+    with pytest.warns(UserWarning, match=r"jit\(scaled\) could not be stored in the persistent cache.*No space left"):
+        assert run() == [1, 3, 5]
+    assert run(2.5) == [1, 3.5, 6]
+    config.config.update("jax_raise_persistent_cache_errors", True)
+    with pytest.raises(OSError, match="No space left"):
+        run(3.5)
 
 
 def test_addresses_of_stores_elsewhere_are_refused_once(folder):
