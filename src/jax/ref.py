@@ -299,21 +299,21 @@ class RefView:
     def __setitem__(self, index: Any, value: Any) -> None:
         _setitem(self, index, value)
 
-    def get(self, index: Any = ...) -> Any:
-        """``view[index]``."""
-        return _getitem(self, index)
+    def get(self, idx: Any = ...) -> Any:
+        """``view[idx]``."""
+        return _getitem(self, idx)
 
-    def set(self, value: Any, index: Any = ...) -> None:
-        """``view[index] = value``."""
-        _setitem(self, index, value)
+    def set(self, value: Any, idx: Any = ...) -> None:
+        """``view[idx] = value``."""
+        _setitem(self, idx, value)
 
-    def swap(self, value: Any, index: Any = ...) -> Any:
+    def swap(self, value: Any, idx: Any = ...) -> Any:
         """Writes ``value`` and returns what was there."""
-        return swap(self, index, value)
+        return swap(self, idx, value)
 
-    def addupdate(self, value: Any, index: Any = ...) -> None:
-        """Adds ``value`` to what is there."""
-        addupdate(self, index, value)
+    def addupdate(self, x: Any, idx: Any = ...) -> None:
+        """Adds ``x`` to what is there."""
+        addupdate(self, idx, x)
 
     def _then(self, view: Any) -> RefView:
         return RefView(self.ref, (*self.views, view), self.operands)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jax._base import config
 from jax._language.avals import AbstractValue, register_aval
 from jax._language.trace import Tracer
 
@@ -295,21 +296,21 @@ class Ref(metaclass=_RefType):
         """``ref.at[index]`` is a view: a reference to a part of the array."""
         return operations["at"](self)
 
-    def get(self, index: Any = ...) -> Any:
-        """``ref[index]``."""
-        return operations["get"](self, index)
+    def get(self, idx: Any = ...) -> Any:
+        """``ref[idx]``."""
+        return operations["get"](self, idx)
 
-    def set(self, value: Any, index: Any = ...) -> None:
-        """``ref[index] = value``."""
-        operations["set"](self, index, value)
+    def set(self, value: Any, idx: Any = ...) -> None:
+        """``ref[idx] = value``."""
+        operations["set"](self, idx, value)
 
-    def swap(self, value: Any, index: Any = ...) -> Any:
+    def swap(self, value: Any, idx: Any = ...) -> Any:
         """Writes ``value`` and returns what was there."""
-        return operations["swap"](self, index, value)
+        return operations["swap"](self, idx, value)
 
-    def addupdate(self, value: Any, index: Any = ...) -> None:
-        """Adds ``value`` to what is there."""
-        operations["addupdate"](self, index, value)
+    def addupdate(self, x: Any, idx: Any = ...) -> None:
+        """Adds ``x`` to what is there."""
+        operations["addupdate"](self, idx, x)
 
 
 register_aval(Ref, lambda ref: ref.aval)
@@ -357,7 +358,7 @@ def refs_among(values: Sequence[Any]) -> list[tuple[int, Any]]:
 
 def check_aliasing(values: Sequence[Any], num_closed: int, api: str, describe: Callable[[], str],
                    name: Callable[[int], str]) -> None:
-    """Raises when a traced function gets one reference in two ways.
+    """Raises when a traced function gets one reference in two ways (unless ``jax_mutable_array_checks`` is off).
 
     Args:
       values: what the function closes over (``num_closed`` of them), and then its arguments.
@@ -365,6 +366,8 @@ def check_aliasing(values: Sequence[Any], num_closed: int, api: str, describe: C
       describe: the function, in words.
       name: how argument ``i`` is called.
     """
+    if not config.mutable_array_checks.value:
+        return
     seen: dict[int, int] = {}
     for i, x in refs_among(values):
         first = seen.setdefault(identity(x), i)
