@@ -156,24 +156,14 @@ def test_no_tracing():
             f(np.ones(4, np.float32), 2)
         with pytest.raises(RuntimeError, match="(?s)static argument n was 2 and is 3.*outside jax.no_tracing"):
             f(VECTOR, 3)
-        with pytest.raises(RuntimeError, match="it has not been traced before"):
-            jax.jit(lambda x: x)(VECTOR)
+        new = jax.jit(lambda x: x)
+        for reason in ("it has not been traced before", "earlier attempts to trace it .* did not succeed"):
+            with pytest.raises(RuntimeError, match=reason):
+                new(VECTOR)
         with pytest.raises(RuntimeError, match="jax_no_tracing"):
             jax.jit(lambda x: x).lower(VECTOR)
         assert lax.add(np.float32(1), np.float32(2)).item() == 3  # single operations are no functions under jit
     np.testing.assert_array_equal(f(VECTOR, 3), 3 * VECTOR)
-
-
-def test_calls_that_could_not_be_traced_are_explained(explained):
-    @jax.jit
-    def f(x):
-        raise LookupError("not today")
-
-    def call():
-        with pytest.raises(LookupError):
-            f(VECTOR)
-
-    assert "earlier attempts to trace it for these arguments did not succeed" in explained(call, call)
 
 
 def test_no_execution():
