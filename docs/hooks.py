@@ -55,7 +55,9 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """The table of options where the page asks for it."""
+    """The table of options where the page asks for it; Chinese text without spaces at the ends of its lines."""
+    if _language(page) == "zh":
+        markdown = pages.lines_joined(markdown)
     return markdown.replace(_OPTIONS, options.table(_language(page)))
 
 

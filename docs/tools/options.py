@@ -27,8 +27,12 @@ _KINDS = {
     "an integer": "整数",
     "a number": "数",
     "a string": "字符串",
-    "a device (jax.devices()[0]) or the name of a platform ('cpu', 'gpu')":
-        "设备（`jax.devices()[0]`）或平台名（`'cpu'`、`'gpu'`）",
+    "a path": "路径",
+    "a device (jax.devices()[0]), a sharding of one device or the name of a platform ('cpu', 'gpu')":
+        "设备（`jax.devices()[0]`）、单设备的分片或平台名（`'cpu'`、`'gpu'`）",
+    "a whole number of megabytes, 0 or more": "兆字节数，非负整数",
+    "a fraction of the GPU's memory, above 0 and at most 1, or an amount with its unit such as '8GiB'":
+        "占 GPU 显存的比例，大于 0 且不超过 1；或带单位的数量，如 `'8GiB'`",
 }
 
 
@@ -62,7 +66,7 @@ def _accepted(kind: Any, language: str) -> str:
     if kind.choices:  # a dozen names would fill the page
         text = ", ".join(f"`{choice!r}`" for choice in kind.choices[:6]) + (" ..." if len(kind.choices) > 6 else "")
     elif language == "zh":
-        text = _KINDS.get(text, text)
+        text = _KINDS[text]
     return text + ({"en": ", or `None`", "zh": "，或 `None`"}[language] if comma else "")
 
 

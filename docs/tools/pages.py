@@ -20,6 +20,9 @@ _FENCE = re.compile(
 _TITLE = re.compile(r'title="([^"]*)"')
 _HEADING = re.compile(r"^(#{1,6}) +(.*?)\s*$", re.MULTILINE)
 _DIRECTIVE = re.compile(r"<!-- *(not run|new process)(?:: *(.*?))? *-->\s*$")
+# Between Chinese characters, or after Chinese punctuation, the end of a line is not a space.
+_WIDE, _MARKS = "\u3000-\u303f\u4e00-\u9fff\uff00-\uffef", "\u3001\u3002\uff01-\uff1f"
+_BROKEN = re.compile(rf"(?<=[{_WIDE}])\n {{0,4}}(?=[{_WIDE}])|(?<=[{_MARKS}])\n {{0,4}}(?=[`A-Za-z])")
 _PROCESS = re.compile(r"<!-- *process: *(.*?) *-->")
 
 
@@ -96,3 +99,10 @@ def read(language: str, name: str) -> Page:
 def names(language: str) -> list[str]:
     """Names of all pages in a language."""
     return sorted(path.stem for path in (PAGES / language).glob("*.md"))
+
+
+def lines_joined(text: str) -> str:
+    """Markdown in Chinese without the spaces that its line ends would become; fenced blocks stay as they are."""
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)
+    parts[::2] = [_BROKEN.sub("", part) for part in parts[::2]]
+    return "".join(parts)

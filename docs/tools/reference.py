@@ -57,6 +57,17 @@ _ANONYMOUS = ("builtins", "typing", "types", "collections.abc")
 # Other people's classes that we pass on.
 _WITHOUT_DOCSTRING = {"iinfo": "The limits of an integer dtype: ``bits``, ``min``, ``max``."}
 
+# How defaults are shown whose representation is not what one would write: classes, functions made by functions,
+# functions, members of enumerations, marks of "not given", other objects.
+_DEFAULTS = (
+    (r"<class '([\w.]+)'>", r"\1"),
+    (r"<function (\w+)\.<locals>[^>]*>", r"\1()"),
+    (r"<function ([\w.]+)[^>]*>", r"\1"),
+    (r"<(\w+\.\w+): [^>]*>", r"\1"),
+    (r"<object object at 0x[0-9a-f]+>", "..."),
+    (r"<([\w.]+) object at 0x[0-9a-f]+>", r"\1(...)"),
+)
+
 
 @dataclass
 class Entry:
@@ -154,7 +165,8 @@ def _doc(module: types.ModuleType, name: str, value: Any) -> str:
         if type(value).__module__ in _ANONYMOUS:
             return ""
     if str(getattr(value, "__module__", "")).partition(".")[0] == "numpy":  # in another markup, and about other arrays
-        return f"{text_of(value).partition(chr(10) * 2)[0]}\n\nThis is ``numpy.{name}`` itself."
+        paragraphs = [p for p in text_of(value).split("\n\n") if not p.startswith(f"{name}(")]
+        return f"{paragraphs[0]}\n\nThis is ``numpy.{name}`` itself."
     return text_of(value) or _WITHOUT_DOCSTRING.get(name, "")
 
 
@@ -214,6 +226,9 @@ def _members(module: str, name: str, cls: type) -> list[Entry]:
 
 
 def _signature(value: Any) -> str:
+    operands = getattr(value, "nin", None)
+    if isinstance(operands, int):  # ufuncs take any number of arguments as far as Python knows
+        return f"({', '.join('xyz'[:operands])}, /, out=None, where=None)"
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
@@ -221,8 +236,9 @@ def _signature(value: Any) -> str:
     # Annotations of "anything array-like" say less than the text and make signatures unreadable.
     parameters = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
     text = str(signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
-    text = re.sub(r"<(?:class|function) '?([\w.]+)'?[^>]*>", r"\1", text)
-    return re.sub(r"<([\w.]+) object at 0x[0-9a-f]+>", r"\1(...)", text)
+    for pattern, shown in _DEFAULTS:
+        text = re.sub(pattern, shown, text)
+    return text
 
 
 def _wrapped(name: str, signature: str, width: int = 92) -> str:

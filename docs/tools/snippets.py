@@ -82,6 +82,7 @@ def _execute_elsewhere(sources: list[str], filename: str, variables: str) -> lis
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "JAX_PLATFORMS": "cpu",
+        "JAX_SLOW_COMPILE_REPORT_SECS": "-1",
         **dict(pair.split("=", 1) for pair in variables.split()),
     }
     program = "import sys, docs.tools.snippets as s; s.serve(sys.argv[1])"
@@ -106,9 +107,11 @@ def serve(filename: str) -> None:
 
 @contextlib.contextmanager
 def _options_restored() -> Iterator[None]:
+    """Leaves the options as they were; meanwhile no report of slow compilations, which depends on the machine."""
     from jax._base.option import registry
 
     before = {name: option.get_global() for name, option in registry.items()}
+    registry["jax_slow_compile_report_secs"].set(-1.0)
     try:
         yield
     finally:

@@ -14,6 +14,8 @@ from jax._dispatch.eager import operation
 from jax._ground.structural import broadcast_to_axis, instantiate_zeros, move_axis, sum_axes
 from jax._language import rules
 from jax._language.avals import typeof
+from jax._language.discharge import call_discharged
+from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, JaxprEqn
 from jax._language.primitive import Primitive
 from jax._language.staging import trace_to_jaxpr
@@ -358,6 +360,8 @@ def _dce(used_outputs: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn 
 
 custom_vmap_call_p.def_impl(_impl)
 custom_vmap_call_p.def_effectful_abstract_eval(lambda *avals, call, **params: (call.out_avals, call.effects))
+rules.discharge_rules[custom_vmap_call_p] = lambda args, params: call_discharged(
+    params["call"], args, lambda call, values: eval_jaxpr(call.jaxpr, call.consts, *values))
 register_lowering(custom_vmap_call_p, _lower, cacheable=False)
 rules.primitive_jvps[custom_vmap_call_p] = _jvp
 rules.primitive_linearizations[custom_vmap_call_p] = _linearize

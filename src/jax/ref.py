@@ -168,13 +168,15 @@ def _may_give_up(api: str, ref: Any) -> Any:
     _usable(api, ref)
     if isinstance(ref, RefView):
         raise TypeError(f"{api} takes a whole reference, got {ref!r}")
-    trace = _get_trace()
+    base, trace = root(ref), _get_trace()
+    maker = getattr(base, "_trace", None)
     while trace is not None and not isinstance(trace, StagingTrace):
+        if maker is not None and getattr(trace, "tangents", None) is maker:  # in a derivative rule of the user's
+            return base.variable
         trace = trace.parent
     if trace is None:
         return None
-    base = root(ref)
-    if not (type(base) is StagedTracer and base._trace is trace and base.variable not in trace.invars):
+    if not (type(base) is StagedTracer and maker is trace and base.variable not in trace.invars):
         raise ValueError(f"{api}: the reference of type {ref.aval.str_short()} was not made in "
                          f"{trace.debug_info.source_text()}, which is being traced, but passed to it or closed over. Read "
                          f"its array with ref[...], and call {api} where the reference was made.")
@@ -272,7 +274,7 @@ class RefView:
     """
 
     __slots__ = ("ref", "views", "operands", "aval")
-    views_reference = True
+    is_reference = True
 
     def __init__(self, ref: Any, views: tuple[Any, ...], operands: tuple[Any, ...]) -> None:
         self.ref = ref
@@ -297,21 +299,21 @@ class RefView:
     def __setitem__(self, index: Any, value: Any) -> None:
         _setitem(self, index, value)
 
-    def get(self, index: Any = ...) -> Any:
-        """``view[index]``."""
-        return _getitem(self, index)
+    def get(self, idx: Any = ...) -> Any:
+        """``view[idx]``."""
+        return _getitem(self, idx)
 
-    def set(self, value: Any, index: Any = ...) -> None:
-        """``view[index] = value``."""
-        _setitem(self, index, value)
+    def set(self, value: Any, idx: Any = ...) -> None:
+        """``view[idx] = value``."""
+        _setitem(self, idx, value)
 
-    def swap(self, value: Any, index: Any = ...) -> Any:
+    def swap(self, value: Any, idx: Any = ...) -> Any:
         """Writes ``value`` and returns what was there."""
-        return swap(self, index, value)
+        return swap(self, idx, value)
 
-    def addupdate(self, value: Any, index: Any = ...) -> None:
-        """Adds ``value`` to what is there."""
-        addupdate(self, index, value)
+    def addupdate(self, x: Any, idx: Any = ...) -> None:
+        """Adds ``x`` to what is there."""
+        addupdate(self, idx, x)
 
     def _then(self, view: Any) -> RefView:
         return RefView(self.ref, (*self.views, view), self.operands)

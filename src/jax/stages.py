@@ -33,9 +33,11 @@ class Wrapped(Protocol):
         raise NotImplementedError
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The program for arguments of these types, in StableHLO; arrays or :class:`ShapeDtypeStruct`."""
         raise NotImplementedError
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """The function traced at arguments of these types, of which :meth:`Traced.lower` makes a program."""
         raise NotImplementedError
 
 
@@ -50,10 +52,12 @@ class ArgInfo:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The argument's shape."""
         return self._aval.shape
 
     @property
     def dtype(self) -> Any:
+        """The argument's dtype."""
         return self._aval.dtype
 
     def __repr__(self) -> str:
@@ -117,10 +121,12 @@ class ShapeDtypeStruct:
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         out = 1
         for d in self.shape:
             out *= d
@@ -128,10 +134,12 @@ class ShapeDtypeStruct:
 
     @property
     def manual_axis_type(self) -> Any:
+        """Another name of ``vma``."""
         return self.vma
 
     @property
     def format(self) -> Any:
+        """Another name of ``sharding``."""
         return self.sharding
 
     def __len__(self) -> int:
@@ -215,14 +223,17 @@ class Traced:
 
     @property
     def effects(self) -> Any:
+        """The effects of the function."""
         return self.jaxpr.effects
 
     @property
     def in_avals(self) -> Any:
+        """The types of the arguments, a tree like them."""
         return tree_unflatten(self.in_tree, self.jaxpr.in_avals[len(self._consts):])
 
     @property
     def out_avals(self) -> Any:
+        """The types of the results, a tree like them."""
         return tree_unflatten(self.out_tree, self.jaxpr.out_avals)
 
     @property
@@ -234,6 +245,7 @@ class Traced:
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
+        """Positions, among the leaves, of donated arguments."""
         n = len(self._consts)
         return tuple(i for i, d in enumerate(self._params["donated_invars"][n:]) if d)
 
@@ -442,6 +454,7 @@ class Compiled(_Stage):
 
     @property
     def output_shardings(self) -> Any:
+        """A tree of the shardings of the results."""
         return tree_unflatten(self.out_tree, list(self._executable.out_shardings))
 
     @property
@@ -455,9 +468,11 @@ class Compiled(_Stage):
 
     @property
     def output_formats(self) -> Any:
-        layouts = self._executable.loaded.get_output_layouts()[len(self._executable.ordered_effects):]
+        """A tree of the layouts and shardings of the results."""
+        layouts = self._executable.loaded.get_output_layouts()
+        first = len(layouts) - len(self._executable.out_shardings)  # after tokens, and the values of references
         return tree_unflatten(self.out_tree, [Format(Layout.from_pjrt_layout(x), s) for s, x in zip(
-            self._executable.out_shardings, layouts, strict=True)])
+            self._executable.out_shardings, layouts[first:], strict=True)])
 
 
 def _path_text(path: Sequence[Any]) -> str:

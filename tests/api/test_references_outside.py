@@ -52,6 +52,11 @@ def test_aliasing_is_found_also_when_the_trace_is_known():
     assert float(f(other)) == 4.0
     with pytest.raises(ValueError, match=BOTH):
         f(ref)
+    jax.config.update("jax_mutable_array_checks", False)
+    try:
+        assert float(f(ref)) == 2.0
+    finally:
+        jax.config.update("jax_mutable_array_checks", True)
 
 
 @pytest.mark.quick
@@ -194,6 +199,49 @@ def test_what_is_read_is_constant(how):
         expected = np.cos(w) * before
         np.testing.assert_allclose(found, expected if np.ndim(found) else (expected * w).sum(), rtol=1e-5)
         np.testing.assert_allclose(value(ref), before + w)
+
+
+def _counting(x, count):
+    def body(c, _):
+        k = count[...]
+        count[...] = k + 1.0
+        return jax.jit(lambda a: jnp.sin(a) * k)(c) + c, None
+    return lax.scan(body, x, None, length=3)[0]
+
+
+def _counting_pure(x, k):
+    for i in range(3):
+        x = jnp.sin(x) * (k + i) + x
+    return x
+
+
+def _counting_while(x, count):
+    def body(state):
+        count[...] += 1.0
+        return state[0] + 1, state[1] * count[...]
+    return lax.while_loop(lambda s: s[0] < 3, body, (0, x))[1]
+
+
+def _linearized(f):
+    return lambda x, c: jax.linearize(lambda x: f(x, c), x)[1](1.0)
+
+
+DERIVATIVES = {
+    "grad": jax.grad, "grad of jit": lambda f: jax.grad(jax.jit(f)), "jit of grad": lambda f: jax.jit(jax.grad(f)),
+    "grad of checkpoint": lambda f: jax.grad(jax.checkpoint(f)), "linearize": _linearized,
+    "linearize of checkpoint": lambda f: _linearized(jax.checkpoint(f)),
+    "linearize of jit of checkpoint": lambda f: _linearized(jax.jit(jax.checkpoint(f))),
+    "jvp": lambda f: lambda x, c: jax.jvp(lambda x: f(x, c), (x,), (1.0,))[1],
+}
+
+
+@pytest.mark.parametrize("how", DERIVATIVES)
+def test_what_changes_from_step_to_step_changes_once(how):
+    count = jax.new_ref(2.0)
+    np.testing.assert_allclose(DERIVATIVES[how](_counting)(0.7, count), jax.grad(_counting_pure)(0.7, 2.0), rtol=1e-5)
+    assert float(count[...]) == 5.0
+    if "grad" not in how:
+        assert float(DERIVATIVES[how](_counting_while)(0.7, count)) == 6 * 7 * 8 and float(count[...]) == 8.0
 
 
 @pytest.mark.quick

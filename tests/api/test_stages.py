@@ -57,6 +57,19 @@ def test_compiled_functions_know_their_places(compiled):
     assert unused.input_shardings[0][1] is None and unused.input_formats[0][1] is None
 
 
+def test_places_of_functions_with_references():
+    def add(ref, x):
+        ref[...] = ref[...] + x
+        return x * 2, 1.0
+
+    ref = jax.new_ref(jnp.ones(3))
+    compiled = jax.jit(add).lower(ref, VECTOR).compile()
+    assert [f.layout.major_to_minor for f in compiled.output_formats] == [(0,), ()]
+    assert compiled.input_formats[0][0].layout.major_to_minor == (0,)
+    compiled(ref, VECTOR)
+    np.testing.assert_array_equal(ref[...], 2)
+
+
 def test_text_in_every_dialect(traced, compiled):
     lowered = traced.lower()
     assert "stablehlo.multiply" in lowered.as_text() == lowered.as_text("stablehlo")

@@ -23,7 +23,7 @@ BLANKS: dict[str, dict[str, str]] = {
         "a form in which LAPACK returns factors; the factorisations themselves have derivatives":
             "geqp3 geqrf hessenberg householder_product ormqr schur tridiagonal",
         "occurs in lowering only": "fence lapack_call",
-        "nothing is known of what it calls": "debug_callback ffi_call io_callback pure_callback",
+        "nothing is known of what it calls": "debug_callback inspect_sharding ffi_call io_callback pure_callback",
         "a factorisation is not linear, and its tangents are made of linear primitives":
             "cholesky cholesky_update eig eigh lu qr svd symmetric_product",
         "takes no operands": "axis_index create_token platform_index",

@@ -64,6 +64,13 @@ def test_the_comparison_sees_differences():
     assert snippets.matches("a ... c\nd", "a b\nb c  \nd\n") and not snippets.matches("a ... c", "a b")
 
 
+@pytest.mark.quick
+def test_line_ends_in_chinese_are_no_spaces():
+    text = "中文，\n继续\n（括号）\n`代码` 和 jax\n数组。\n- 列表：\n  `x`\n\n```python\n# 注\n# 释\n```\n"
+    joined = "中文，继续（括号）`代码` 和 jax\n数组。\n- 列表：`x`\n\n```python\n# 注\n# 释\n```\n"
+    assert pages.lines_joined(text) == joined
+
+
 # Named before they are there.
 COMING = {"jax.export"}
 

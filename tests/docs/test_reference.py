@@ -20,6 +20,25 @@ def test_every_public_name_is_documented(module):
     assert not missing
 
 
+# Traces, contexts and types as libraries see them: their methods are called by the machinery, not by users.
+INNER = ("jax.interpreters.", "jax.ref.AbstractRef", "jax.extend.core.ShapedArray", "jax.extend.core.Abstract")
+
+
+@pytest.mark.parametrize("module", reference.modules())
+def test_members_of_classes_are_documented(module):
+    missing = []
+    for entry in reference.entries(module):
+        ours = str(getattr(entry.value, "__module__", "")).startswith("jax")
+        if entry.kind not in ("Classes", "Exceptions") or not ours or entry.anchor.startswith(INNER):
+            continue
+        for name, value in vars(entry.value).items():
+            plain = getattr(value, "__func__", value)
+            public = not name.startswith("_") and not isinstance(value, type)
+            if public and (callable(plain) or isinstance(value, property)) and not docstrings.text_of(plain):
+                missing.append(f"{entry.anchor}.{name}")
+    assert not missing
+
+
 def test_the_reference_covers_what_users_import():
     anchors = reference.anchors()
     for name in ("jax.jit", "jax.grad", "jax.vmap", "jax.hessian", "jax.Array", "jax.enable_x64", "jax.numpy.add",
@@ -34,8 +53,11 @@ def test_the_reference_covers_what_users_import():
 def test_pages_show_signatures_and_sections():
     page = reference.page("jax")
     assert re.search(r"^jax\.grad\(.*argnums=0", page, re.MULTILINE | re.DOTALL)
+    assert "jax.numpy.add(x, y, /, out=None, where=None)" in reference.page("jax.numpy")
     assert "**Raises**" in page and "- `argnums`:" in page
-    assert "0x" not in re.sub(r"```.*?```", "", page, flags=re.DOTALL)
+    for module in ("jax.lax", "jax.tree", "jax.numpy"):
+        shown = "".join(re.findall(r"```python.*?```", reference.page(module), re.DOTALL))
+        assert " at 0x" not in shown and "<" not in shown
 
 
 def test_docstrings_become_markdown():
@@ -60,3 +82,7 @@ def test_every_option_is_in_the_table_and_translated():
     stale = [n for n, option in registry.items() if known.get(n, {}).get("en") != option.doc]
     assert not stale, f"translate in {options.TRANSLATIONS.name} (and copy the English text there): {stale}"
     assert set(known) <= set(registry)
+    # Kinds of values too; names of choices stand for themselves.
+    unknown = {kind.accepted.partition(", or None")[0] for kind in {o.kind for o in registry.values()} if not kind.choices}
+    assert unknown <= set(options._KINDS), "translate in docs/tools/options.py"
+    assert "`True` 或 `False`" in options.table("zh")

@@ -205,6 +205,7 @@ def _linear_call(x):
     lambda x: jax.vmap(positive)(x[None]), lambda x: jax.jit(jax.vmap(jax.jit(positive)))(x[None]),
     lambda x: jax.vmap(jax.grad(positive))(x[None]), lambda x: jax.vmap(_while_in_cond)(x[None]),
     lambda x: jax.vmap(lambda y: lax.scan(lambda c, z: (positive(c), z), y, None, length=1))(x[None]),
+    lambda x: jax.pmap(positive)(x[None]), lambda x: jax.grad(lambda y: jax.pmap(positive)(y[None])[0])(x),
     lambda x: jax.pure_callback(np.asarray, jax.ShapeDtypeStruct((), x.dtype), positive(x)),
 ], ids=lambda fun: getattr(fun, "__name__", "?"))
 def test_checks_come_through(fun):
@@ -324,7 +325,9 @@ def _out(index, axis=0, shape=(3,)):
     (lambda x, i: x[i], (np.arange(3), [0, 7, 9]), _out(7)), (lambda x, i: x[i], (np.arange(3), -1), None),
     (lambda x, i, j: x[i, j], (np.ones((3, 4)), [0, 2], [1, 9]), _out(9, 1, (3, 4))),
     (lambda x, i: x.at[i].set(0), (np.arange(3), 5), _out(5)), (lambda x, i: x.at[i].add(1), (np.arange(3), 3), _out(3)),
-    (lambda x, i: x.at[i].max(1), (np.arange(3), 2), None), (jnp.take, (np.arange(3), 3), _out(3)),
+    (lambda x, i: x.at[i].max(1), (np.arange(3), 2), None),
+    (lambda x, i: x.at[i].get(mode="fill"), (np.arange(3), 3), _out(3)),
+    (lambda x, i: jnp.take_along_axis(x, i, 0), (np.arange(3), [4]), _out(4)), (jnp.take, (np.arange(3), 3), _out(3)),
     (lambda x, i: lax.dynamic_slice(x, (i,), (2,)), (np.arange(3), 2), _out(2)),
     (lambda x, i: lax.dynamic_slice(x, (i,), (2,)), (np.arange(3), 1), None),
     (lambda x, i: lax.dynamic_update_slice(x, x[:2], (i,)), (np.arange(3), 2), _out(2)),
@@ -335,6 +338,18 @@ def _out(index, axis=0, shape=(3,)):
 ])
 def test_index_checks(fun, args, expected):
     assert message(fun, *map(jnp.asarray, args), errors=checkify.index_checks) == expected
+
+
+@pytest.mark.parametrize("fun, args", [
+    (lambda x: jnp.nonzero(x, size=3), ([1, 0],)), (lambda x: jnp.unique(x, size=4, return_counts=True), ([1, 0, 1],)),
+    (lambda x: jnp.searchsorted(x, x + 1, method="sort"), ([1.0, 2.0, 3.0],)),
+    (lambda x: jnp.repeat(x, jnp.array([0, 2, 3]), total_repeat_length=4), ([1, 2, 3],)),
+    (lambda x: jnp.histogram(x, 2, (0.0, 1.0))[0], ([0.2, 3.0],)), (jnp.median, ([1.0, 2.0],)),
+    (lambda x: jax.random.permutation(jax.random.key(0), x), ([1, 2, 3],)),
+    (lambda x: lax.scan(lambda c, y: (c + y, c), x[0], x), ([1.0, 2.0],)),
+])
+def test_algorithms_of_the_library_leave_bounds_on_purpose(fun, args):
+    assert message(fun, *map(jnp.asarray, args), errors=checkify.all_checks) is None
 
 
 def test_categories_are_chosen():

@@ -210,6 +210,17 @@ def test_transformations():
         reused(lambda run=run: run(jax.vmap(lambda k: random.normal(k) + random.uniform(k)))(random.split(key())))
 
 
+def test_parts_of_arrays_on_devices():
+    ks = random.split(key(), 1)
+    jax.pmap(random.normal)(ks)
+    reused(lambda: jax.pmap(random.normal)(ks))
+    reused(lambda: random.normal(ks[0]))
+    reused(lambda: jax.pmap(lambda k: random.normal(k) + random.uniform(k))(random.split(key(), 1)))
+    k = key()
+    jax.pmap(lambda x: x + random.normal(k))(jnp.ones(1))
+    reused(lambda: random.normal(k))
+
+
 SAMPLERS = {
     "ball": (3,), "bernoulli": (), "beta": (0.5, 2.0), "binomial": (5.0, 0.3), "bits": (), "categorical": (np.zeros(3),),
     "cauchy": (), "chisquare": (2.0,), "choice": (np.arange(5.0), (2,)), "dirichlet": (np.ones(3),),

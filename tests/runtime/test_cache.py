@@ -157,6 +157,8 @@ def test_it_can_be_switched_off(folder):
     lambda p: p.write_bytes(cache._FORMAT + b"[1]\n"),
     lambda p: p.write_bytes(cache._FORMAT + b"no json\n"),
     lambda p: p.write_bytes(cache._pack(b"no executable", {"seconds": 1.0})),
+    lambda p: p.write_bytes(cache._pack(b"no executable", {"seconds": "long"})),
+    lambda p: p.write_bytes(cache._FORMAT + b"\xff\xfe{}\n"),
 ])
 def test_a_damaged_entry_is_a_miss_with_a_warning(folder, damage):
     run()
@@ -177,8 +179,22 @@ def test_errors_are_raised_if_so_wished(folder):
 def test_a_directory_that_cannot_be_written_is_a_warning(tmp_path, folder):
     (tmp_path / "file").write_text("")
     config.config.update("jax_compilation_cache_dir", str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="could not be|stored in the persistent cache"):
+    with pytest.warns(UserWarning, match="the persistent cache .*file cannot be read: .*Not a directory"):
         assert run() == [1, 3, 5]
+    assert run() == [1, 3, 5]  # said once
+
+
+def test_what_cannot_be_stored_is_a_warning(folder, monkeypatch):
+    def full(directory, path, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache, "_write", full)
+    with pytest.warns(UserWarning, match=r"jit\(scaled\) could not be stored in the persistent cache.*No space left"):
+        assert run() == [1, 3, 5]
+    assert run(2.5) == [1, 3.5, 6]
+    config.config.update("jax_raise_persistent_cache_errors", True)
+    with pytest.raises(OSError, match="No space left"):
+        run(3.5)
 
 
 def test_addresses_of_stores_elsewhere_are_refused_once(folder):
@@ -333,3 +349,17 @@ def test_the_compilers_caches_for_gpus(folder):
     config.config.update("jax_persistent_cache_enable_xla_caches", "xla_gpu_cash")
     with pytest.raises(ValueError, match="no 'xla_gpu_cash'.*xla_gpu_kernel_cache_file"):
         cache.apply_xla_caches(debug)
+
+
+def test_the_compilers_caches_are_no_part_of_the_key(folder):
+    class Gpu:
+        id = 0
+        platform = "gpu"
+
+    options = compiling.compile_options([Gpu()])
+    debug = options.executable_build_options.debug_options
+    assert debug.xla_gpu_per_fusion_autotune_cache_dir == str(folder / "xla_gpu_per_fusion_autotune_cache_dir")
+    config.config.update("jax_compilation_cache_dir", None)
+    plain = compiling.compile_options([Gpu()])
+    assert plain.SerializeAsString() != options.SerializeAsString()
+    assert cache_key._option_bytes(plain) == cache_key._option_bytes(options)

@@ -188,6 +188,15 @@ def test_the_client_is_made_with_the_options(plugin, monkeypatch):
         cuda.find()()
 
 
+@pytest.mark.parametrize("platforms", [None, "cuda,cpu"])
+def test_a_bad_value_is_an_error_where_the_plugin_is_and_does_not_lead_to_the_cpu(plugin, monkeypatch, platforms):
+    found = backend.Platform("cuda", cuda.find(), 100, True)
+    monkeypatch.setattr(backend, "_platforms", {**backend._platforms, "cuda": found})
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_MEM_FRACTION", "75")
+    with pytest.raises(ValueError, match="0.75 was probably meant"):
+        backend._start_found() if platforms is None else backend._start_named(["cuda", "cpu"], platforms)
+
+
 def test_plugins_of_another_version_are_refused(monkeypatch):
     monkeypatch.setattr("importlib.metadata.version", lambda name: "0.0.1")
     with pytest.raises(RuntimeError, match=r"jax-cuda13-pjrt 0.0.1 does not belong to jaxlib .*pip install 'jax\[cuda13\]'"):

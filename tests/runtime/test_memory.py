@@ -312,10 +312,12 @@ def test_asking_the_driver(monkeypatch):
     assert first.holders == (nvml.Holder(2**30, "a process of another container or user", None),)
     for visible, name in (("1", "Card 101"), ("GPU-second,0", "Card 101"), ("", "Card 100")):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-        assert nvml.gpu_of(0).name == name
+        assert nvml.gpu_of(0).name == nvml.gpus()[0].name == name
+        assert len(nvml.gpus()) == {"1": 1, "": 2}.get(visible, 2)
     assert library.open == 0
     monkeypatch.setattr(nvml, "load", lambda: FakeLibrary(["nvmlInit_v2"]))
     assert nvml.gpus() == [] and nvml.gpu_of(0) is None
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     monkeypatch.setattr(nvml, "load", lambda: FakeLibrary(["nvmlDeviceGetDisplayActive"]))
     assert not nvml.gpus()[1].drives_display
 

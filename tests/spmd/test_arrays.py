@@ -145,6 +145,21 @@ def test_visualize(over, capsys):
     jax.debug.visualize_array_sharding(jax.device_put(X, over("x", "y")))
     text = capsys.readouterr().out
     assert all(f"CPU {i}" in text for i in range(8)) and text.count("├") == 1
+    seen = []
+
+    @jax.jit
+    def f(v):
+        jax.debug.inspect_array_sharding(jnp.sin(v).T, callback=seen.append)
+        return v * 2
+
+    x = jax.device_put(X, over("x", "y"))
+    same(f(x), 2 * X)
+    assert seen == [over("y", "x")]
+    same(jax.grad(lambda v: f(v).sum())(x), np.full((8, 4), 2))
+    jax.jit(lambda v: jax.debug.visualize_array_sharding(v))(x)
+    assert capsys.readouterr().out == text
+    with pytest.raises(TypeError, match="inspect_array_sharding takes a function"):
+        jax.debug.inspect_array_sharding(x, callback=3)
 
 
 @pytest.mark.quick

@@ -65,6 +65,7 @@ def refuse(cache: Any, fun: Any, *key: Any) -> None:
 def _reasons(entries: Sequence[Any], fun: Any, key: Any) -> list[str] | None:
     best: list[str] | None = None
     least = 0
+    failed = False
     for function, options, (in_tree, avals, static, env, inline), _ in entries:
         if function() is not fun and function() != fun:
             continue
@@ -75,14 +76,17 @@ def _reasons(entries: Sequence[Any], fun: Any, key: Any) -> list[str] | None:
         if inline != key[4]:
             changed.append("in_shardings or out_shardings are others" if isinstance(inline, Placed) else
                            f"inline was {inline} and is {key[4]}")
+        if not changed:  # this very call, when tracing it did not succeed
+            failed = True
+            continue
         distance = len(changed) + 2 * (in_tree != key[0])  # another structure is seldom the nearest
         if best is None or distance < least:
             best, least = changed, distance
     if best is None:
-        return _first_time(entries, fun)
+        return ["earlier attempts to trace it for these arguments did not succeed"] if failed else _first_time(entries, fun)
     if len(best) > _SHOWN:
         best = [*best[:_SHOWN], f"and {len(best) - _SHOWN} more differences"]
-    return best or ["the types of its arguments are not equal to themselves"]
+    return best
 
 
 def _first_time(entries: Sequence[Any], fun: Any) -> list[str] | None:

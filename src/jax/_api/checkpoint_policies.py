@@ -81,7 +81,7 @@ def keep(x: Any) -> Any:
 
 
 # The policy of the ``checkpoint`` that is being differentiated; None outside of one.
-ambient_policy = internal_state("checkpoint_policy", None)
+ambient_policy = internal_state("checkpoint_policy", None, jit_key=False)
 
 # --- policies -------------------------------------------------------------------------------------------------------
 

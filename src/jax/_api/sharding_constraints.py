@@ -155,6 +155,11 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                                  for y, s in zip(leaves, wanted, strict=True)])
 
 
+def laid_out(x: Any, out_sharding: Any, api: str) -> Any:
+    """The result of an operation that was told how to lay it out; None leaves that to the compiler."""
+    return x if out_sharding is None else sharding_constraint_p.bind(x, sharding=resolve(out_sharding, api))
+
+
 # --- moving concrete arrays -----------------------------------------------------------------------------------------
 
 def move(x: Any, sharding: Any, *, may_alias: bool = False, donate: bool = False) -> Any:
@@ -180,4 +185,4 @@ def constrain(values: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
     return [x if s is None else sharding_constraint_p.bind(x, sharding=s) for x, s in zip(values, shardings, strict=True)]
 
 
-__all__ = ["check_shape", "constrain", "move", "resolve", "sharding_constraint_p", "with_sharding_constraint"]
+__all__ = ["check_shape", "constrain", "laid_out", "move", "resolve", "sharding_constraint_p", "with_sharding_constraint"]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jax._api.common import check_callable
+from jax._base._jaxlib import xla
 from jax._base.source import api_boundary
 from jax._callbacks.function import HostFunction, lower_call, one_by_one, run_now, split_arguments
 from jax._language import rules
@@ -18,11 +19,14 @@ from jax._language.effects import (
     remat_allowed_effects,
 )
 from jax._language.primitive import Primitive
-from jax._language.trace import Tracer
 from jax._lowering.context import LoweringContext
+from jax._lowering.hlo import op as ir_op
 from jax._lowering.rules import register_lowering
+from jax._lowering.shardings import is_spread
+from jax._lowering.types import bool_attr, string_attr
 from jax._runtime import backend
 from jax._transforms.batch import AxisData
+from jax.sharding import sharding_from_hlo
 
 
 class DebugEffect(Effect):
@@ -144,17 +148,57 @@ rules.fancy_primitive_batchers[debug_callback_p] = _batch
 
 # --- where arrays are -----------------------------------------------------------------------------------------------
 
+inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True)
+
+
+class _Reports:
+    """What the compiler tells of a value's layout, as a sharding over the program's devices."""
+
+    __slots__ = ("callback", "spread")
+
+    def __init__(self, callback: Callable[[Any], None], spread: Any) -> None:
+        self.callback = callback
+        self.spread = spread
+
+    def __call__(self, op: Any) -> None:
+        self.callback(sharding_from_hlo(op, self.spread.mesh, xla.DeviceList(tuple(self.spread.devices))))
+
+
+def _lower_inspection(ctx: LoweringContext, x: Any, *, callback: Callable[[Any], None]) -> Sequence[Any]:
+    mod = ctx.module_context
+    if not is_spread(mod):
+        callback(backend.default_sharding() if mod.spread is None else mod.spread.everywhere())
+        return []
+    report = _Reports(callback, mod.spread)
+    mod.add_keepalive(report)
+    # XLA calls back when it has settled how to split the operand.
+    target = {"call_target_name": string_attr("InspectSharding"), "has_side_effect": bool_attr(True),
+              "backend_config": string_attr(xla.encode_inspect_sharding_callback(report))}
+    ir_op("stablehlo.custom_call", (x.type,), (x,), target)
+    return []
+
+
+inspect_sharding_p.def_impl(lambda x, *, callback: callback(x.sharding) or [])
+inspect_sharding_p.def_effectful_abstract_eval(lambda x, *, callback: ([], {debug_effect}))
+register_lowering(inspect_sharding_p, _lower_inspection, cacheable=False)
+rules.primitive_jvps[inspect_sharding_p] = lambda primals, tangents, **params: (
+    inspect_sharding_p.bind(*primals, **params), [])
+rules.primitive_batchers[inspect_sharding_p] = lambda args, dims, **params: (inspect_sharding_p.bind(*args, **params), [])
+
+
 @api_boundary
 def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
-    """Calls ``callback(sharding)`` with where an array is: at once for a concrete one, else when the program runs.
+    """Calls ``callback(sharding)`` with how an array is laid out: at once for a concrete one.
 
-    Programs run on one device so far, so for traced values that is the sharding of the default device.
+    For a traced value that happens when the program is compiled: the compiler tells how it has split the value. In a
+    program for one device it is the default device.
+
+    >>> import jax
+    >>> jax.debug.inspect_array_sharding(jax.numpy.ones(2), callback=lambda s: print(s.num_devices))
+    1
     """
     check_callable(callback, "debug.inspect_array_sharding")
-    if isinstance(value, Tracer):
-        watch(_Ignoring(lambda: callback(backend.device_sharding(backend.default_device()))), (), {}, False)
-    else:
-        callback(value.sharding)
+    inspect_sharding_p.bind(value, callback=callback)
 
 
 __all__ = ["DebugEffect", "OrderedDebugEffect", "debug_callback", "debug_callback_p", "inspect_array_sharding", "watch"]

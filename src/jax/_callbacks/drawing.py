@@ -80,7 +80,7 @@ def _table(texts: dict[tuple[int, int], str], rows: int, columns: int, width: in
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
     """Prints which device holds which part of an array of one or two dimensions; options of ``visualize_sharding``.
 
-    For a traced value that happens when the program runs.
+    For a traced value that happens when the program is compiled.
     """
     shape = tuple(arr.shape)
     inspect_array_sharding(arr, callback=lambda sharding: visualize_sharding(shape, sharding, **kwargs))

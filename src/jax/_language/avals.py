@@ -26,15 +26,19 @@ class AbstractValue:
         raise NotImplementedError(f"{type(self).__name__} has no tangent type")
 
     def to_cotangent_aval(self) -> AbstractValue:
+        """The type of cotangents."""
         return self.to_tangent_aval()
 
     def strip_weak_type(self) -> AbstractValue:
+        """The type without weakness."""
         return self
 
     def str_short(self, short_dtypes: bool = True) -> str:
+        """The type in short, as jaxprs print it."""
         return repr(self)
 
     def update(self, **kwargs: Any) -> AbstractValue:
+        """The type with other fields, by name."""
         raise NotImplementedError(type(self))
 
 
@@ -44,6 +48,7 @@ class AbstractToken(AbstractValue):
     __slots__ = ()
 
     def str_short(self, short_dtypes: bool = True) -> str:
+        """The type in short, as jaxprs print it."""
         return "Tok"
 
     def to_tangent_aval(self) -> AbstractValue:
@@ -101,10 +106,12 @@ class ShapedArray(AbstractValue):
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         n = 1
         for d in self.shape:
             n *= d
@@ -116,6 +123,7 @@ class ShapedArray(AbstractValue):
         return self.shape[0]
 
     def update(self, shape: Any = None, dtype: Any = None, weak_type: bool | None = None, **kwargs: Any) -> ShapedArray:
+        """The type with other fields, by name."""
         return type(self)(
             self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
@@ -123,6 +131,7 @@ class ShapedArray(AbstractValue):
             memory_space=kwargs.pop("memory_space", self.memory_space), **kwargs)
 
     def strip_weak_type(self) -> ShapedArray:
+        """The type, not weak."""
         return self.update(weak_type=False) if self.weak_type else self
 
     def to_tangent_aval(self) -> ShapedArray:
@@ -132,6 +141,7 @@ class ShapedArray(AbstractValue):
         return ShapedArray(self.shape, dtype, sharding=self.sharding, vma=self.vma)
 
     def str_short(self, short_dtypes: bool = True) -> str:
+        """The type in short, such as ``f32[2,3]``."""
         name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype)
         return f"{name}[{','.join(map(str, self.shape))}]"
 
@@ -236,6 +246,8 @@ def _slow_typeof(x: Any) -> Any:
 def not_an_array_message(x: Any) -> str:
     """Why ``x`` cannot be an operand and what to do about it."""
     kind = f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
+    if getattr(type(x), "is_reference", False):
+        return f"an array is needed here, and a reference of type {x.aval.str_short()} was given; read its array: ref[...]"
     if isinstance(x, (list, tuple)):
         return (f"an array or scalar is needed here, and a Python {kind} was given: {_shorten(x)}. "
                 "Make one array of it with jnp.array(...) (or jnp.stack(...) for a sequence of arrays).")

@@ -48,6 +48,7 @@ class Literal:
 
     @property
     def hash(self) -> int | None:
+        """The hash of the value, None when it has none."""
         try:
             return hash((type(self.val), self.val))
         except TypeError:
@@ -104,6 +105,7 @@ class JaxprEqn:
         self.ctx = ctx
 
     def replace(self, **kwargs: Any) -> JaxprEqn:
+        """The equation with other fields, by name."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         fields.update(kwargs)
         return JaxprEqn(**fields)
@@ -135,13 +137,16 @@ class DebugInfo(NamedTuple):
 
     @property
     def func_name(self) -> str:
+        """The name of the function."""
         return self.source_text().split(" at ")[0]
 
     def source_text(self) -> str:
+        """The name of the function, and where it is."""
         info: Any = self.func_src_info
         return (info() if callable(info) else info) or "<unknown>"
 
     def arg_name(self, i: int) -> str:
+        """What the argument at position ``i`` is called."""
         names: Any = self.arg_names
         if callable(names):
             names = names()
@@ -171,13 +176,16 @@ class Jaxpr:
 
     @property
     def in_avals(self) -> list[Any]:
+        """The types of the arguments."""
         return [v.aval for v in self.invars]
 
     @property
     def out_avals(self) -> list[Any]:
+        """The types of the results."""
         return [v.aval for v in self.outvars]
 
     def replace(self, **kwargs: Any) -> Jaxpr:
+        """The jaxpr with other fields, by name; the effects are those of new equations."""
         fields = {n: getattr(self, n) for n in ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")}
         if "eqns" in kwargs and "effects" not in kwargs:
             kwargs["effects"] = None
@@ -207,31 +215,39 @@ class ClosedJaxpr:
 
     @property
     def in_avals(self) -> list[Any]:
+        """The types of the arguments."""
         return [v.aval for v in self.jaxpr.invars]
 
     @property
     def out_avals(self) -> list[Any]:
+        """The types of the results."""
         return [v.aval for v in self.jaxpr.outvars]
 
     @property
     def eqns(self) -> list[JaxprEqn]:
+        """The equations."""
         return self.jaxpr.eqns
 
     @property
     def effects(self) -> Any:
+        """The effects."""
         return self.jaxpr.effects
 
     @property
     def literals(self) -> list[Any]:
+        """Another name of ``consts``."""
         return self.consts
 
     def replace(self, *, jaxpr: Any = None, consts: Any = None) -> ClosedJaxpr:
+        """The closed jaxpr with another jaxpr, or other constants."""
         return ClosedJaxpr(self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts)
 
     def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
+        """``f`` applied to the jaxpr, with the same constants."""
         return ClosedJaxpr(f(self.jaxpr), self.consts)
 
     def pretty_print(self, **settings: Any) -> str:
+        """As :meth:`Jaxpr.pretty_print`."""
         return self.jaxpr.pretty_print(**settings)
 
     def __str__(self) -> str:

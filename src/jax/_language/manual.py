@@ -25,8 +25,8 @@ class Manual(NamedTuple):
     typed: bool
 
 
-# A part of the keys of all traces.
-_state = internal_state("manual_axes", None)
+# A part of the keys of all traces. Compiled calls are not made while a body is traced, and need not look.
+_state = internal_state("manual_axes", None, jit_key=False)
 
 
 def current() -> Manual | None:

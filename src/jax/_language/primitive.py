@@ -77,9 +77,11 @@ class Primitive:
         return rule
 
     def is_high(self, *avals: Any, **params: Any) -> bool:
+        """Whether the primitive works on types that are lowered to others first; none does by itself."""
         return False
 
     def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Functions to bind before the operands, and the parameters, from those of an equation."""
         return [], params
 
 

@@ -21,7 +21,7 @@ WIDTH = 80
 INDENT = "  "
 _HIDDEN_DEFAULTS = {"sharding": None, "out_sharding": None, "accuracy": None, "compiler_options": (), "device": None,
                     "keep_unused": False, "inline": False, "_split_transpose": False, "linear": None,
-                    "preferred_element_type": None, "precision": None, "out_dtype": None}
+                    "preferred_element_type": None, "memory_space": None, "kind": None, "precision": None, "out_dtype": None}
 
 
 class Names:

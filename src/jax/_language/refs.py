@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jax._base import config
 from jax._language.avals import AbstractValue, register_aval
 from jax._language.trace import Tracer
 
@@ -73,26 +74,32 @@ class AbstractRef(AbstractValue):
 
     @property
     def shape(self) -> tuple[Any, ...]:
+        """The array's shape."""
         return self.inner_aval.shape
 
     @property
     def dtype(self) -> Any:
+        """The array's dtype."""
         return self.inner_aval.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self.inner_aval.shape)
 
     @property
     def size(self) -> Any:
+        """The number of elements."""
         return self.inner_aval.size
 
     @property
     def sharding(self) -> Any:
+        """Where the array lives."""
         return self.inner_aval.sharding
 
     @property
     def vma(self) -> Any:
+        """The mesh axes along which the array varies."""
         return self.inner_aval.vma
 
     def __len__(self) -> int:
@@ -109,9 +116,11 @@ class AbstractRef(AbstractValue):
         return AbstractRef(self.inner_aval.to_tangent_aval(), self.memory_space, self.kind)
 
     def to_cotangent_aval(self) -> AbstractRef:
+        """The type of references that gather cotangents."""
         return AbstractRef(self.inner_aval.to_cotangent_aval(), self.memory_space, self.kind)
 
     def str_short(self, short_dtypes: bool = True) -> str:
+        """The type in short, such as ``Ref{f32[3]}``."""
         where = f" in {self.memory_space}" if self.memory_space is not None else ""
         label = f" of kind {self.kind}" if self.kind is not None else ""
         return f"Ref{{{self.inner_aval.str_short(short_dtypes)}{where}{label}}}"
@@ -138,7 +147,7 @@ class _RefType(type):
     def __instancecheck__(cls, x: Any) -> bool:
         if isinstance(x, Tracer):
             return type(x.aval) is AbstractRef
-        return type.__instancecheck__(cls, x) or getattr(type(x), "views_reference", False)
+        return type.__instancecheck__(cls, x) or getattr(type(x), "is_reference", False)
 
 
 class Ref(metaclass=_RefType):
@@ -157,6 +166,7 @@ class Ref(metaclass=_RefType):
     """
 
     __slots__ = ("aval", "_value", "_lent", "_gone", "__weakref__")
+    is_reference = True
     aval: AbstractRef
 
     def __init__(self, aval: AbstractRef, value: Any, lent: bool = True) -> None:
@@ -188,6 +198,7 @@ class Ref(metaclass=_RefType):
 
     @property
     def is_lent(self) -> bool:
+        """Whether a program that is running has the array."""
         return self._lent
 
     def store(self, value: Any, lent: bool = False) -> None:
@@ -206,18 +217,22 @@ class Ref(metaclass=_RefType):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The array's shape."""
         return self.aval.shape
 
     @property
     def dtype(self) -> Any:
+        """The array's dtype."""
         return self.aval.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return self.aval.ndim
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return self.aval.size
 
     @property
@@ -281,21 +296,21 @@ class Ref(metaclass=_RefType):
         """``ref.at[index]`` is a view: a reference to a part of the array."""
         return operations["at"](self)
 
-    def get(self, index: Any = ...) -> Any:
-        """``ref[index]``."""
-        return operations["get"](self, index)
+    def get(self, idx: Any = ...) -> Any:
+        """``ref[idx]``."""
+        return operations["get"](self, idx)
 
-    def set(self, value: Any, index: Any = ...) -> None:
-        """``ref[index] = value``."""
-        operations["set"](self, index, value)
+    def set(self, value: Any, idx: Any = ...) -> None:
+        """``ref[idx] = value``."""
+        operations["set"](self, idx, value)
 
-    def swap(self, value: Any, index: Any = ...) -> Any:
+    def swap(self, value: Any, idx: Any = ...) -> Any:
         """Writes ``value`` and returns what was there."""
-        return operations["swap"](self, index, value)
+        return operations["swap"](self, idx, value)
 
-    def addupdate(self, value: Any, index: Any = ...) -> None:
-        """Adds ``value`` to what is there."""
-        operations["addupdate"](self, index, value)
+    def addupdate(self, x: Any, idx: Any = ...) -> None:
+        """Adds ``x`` to what is there."""
+        operations["addupdate"](self, idx, x)
 
 
 register_aval(Ref, lambda ref: ref.aval)
@@ -343,7 +358,7 @@ def refs_among(values: Sequence[Any]) -> list[tuple[int, Any]]:
 
 def check_aliasing(values: Sequence[Any], num_closed: int, api: str, describe: Callable[[], str],
                    name: Callable[[int], str]) -> None:
-    """Raises when a traced function gets one reference in two ways.
+    """Raises when a traced function gets one reference in two ways (unless ``jax_mutable_array_checks`` is off).
 
     Args:
       values: what the function closes over (``num_closed`` of them), and then its arguments.
@@ -351,6 +366,8 @@ def check_aliasing(values: Sequence[Any], num_closed: int, api: str, describe: C
       describe: the function, in words.
       name: how argument ``i`` is called.
     """
+    if not config.mutable_array_checks.value:
+        return
     seen: dict[int, int] = {}
     for i, x in refs_among(values):
         first = seen.setdefault(identity(x), i)

@@ -18,6 +18,7 @@ class Zero:
 
     @staticmethod
     def from_primal_value(value: Any) -> Zero:
+        """The zero that is the tangent of ``value``."""
         return Zero(typeof(value).to_tangent_aval())
 
     def __repr__(self) -> str:
@@ -45,6 +46,7 @@ class SymbolicZero:
 
     @staticmethod
     def from_primal_value(value: Any) -> SymbolicZero:
+        """The zero that is the tangent of ``value``."""
         return SymbolicZero(typeof(value).to_tangent_aval())
 
 

@@ -19,7 +19,7 @@ from jax._base import _jaxlib, config
 from jax._base._jaxlib import xla
 from jax.sharding import Sharding, SingleDeviceSharding
 
-from . import cuda, late
+from . import cuda, late, memory_options
 from .processes import processes
 
 logger = logging.getLogger("jax.backend")
@@ -124,6 +124,8 @@ def _start_named(names: list[str], raw: str) -> dict[str, Any]:
             continue
         try:
             started[name] = _start(platform)
+        except memory_options.BadSetting as e:
+            raise ValueError(str(e)) from None
         except Exception as e:
             _failures[name] = str(e)
             logger.info("the platform %s did not start: %s", name, e)
@@ -146,6 +148,9 @@ def _start_found() -> dict[str, Any]:
     for platform in sorted(_platforms.values(), key=lambda p: -p.priority):
         try:
             started[platform.name] = _start(platform)
+        except memory_options.BadSetting as e:
+            # Whoever set something wrong for a GPU would not want to run without it.
+            raise ValueError(str(e)) from None
         except Exception as e:
             if not platform.optional:
                 raise

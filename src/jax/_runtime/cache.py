@@ -59,7 +59,10 @@ class Entry:
             if told():
                 _log("persistent cache: %s is not in it: %s", self.name, self._why_missing())
             return None
-        except (DamagedEntry, JaxRuntimeError, ValueError, OSError) as error:
+        except OSError as error:
+            _complain(f"the persistent cache {self.directory} cannot be read: {error}", error, once=self.directory)
+            return None
+        except (DamagedEntry, JaxRuntimeError, ValueError) as error:
             _remove(self.path)
             _complain(f"the entry of {self.name} in the persistent cache could not be used and is compiled anew "
                       f"({self.path}: {error})", error)
@@ -99,7 +102,10 @@ class Entry:
                 monitoring.record_event("/jax/compilation_cache/cache_misses")
                 if most >= 0:
                     evict(self.directory, most)
-        except (JaxRuntimeError, OSError) as error:
+        except OSError as error:
+            _complain(f"{self.name} could not be stored in the persistent cache {self.directory}: {error}", error,
+                      once=self.directory)
+        except JaxRuntimeError as error:
             _complain(f"{self.name} could not be stored in the persistent cache {self.directory}: {error}", error)
 
     def _mark_used(self) -> None:
@@ -139,14 +145,12 @@ def directory_in_use() -> str | None:
     if "://" in directory:
         error = ValueError(f"jax_compilation_cache_dir={directory!r} is the address of a store elsewhere; this cache works "
                            "in directories. Mount the store, or choose a directory")
-        if directory not in _refused:
-            _refused.add(directory)
-            _complain(str(error), error)
+        _complain(str(error), error, once=directory)
         return None
     return os.path.expanduser(directory)
 
 
-_refused: set[str] = set()
+_told_of: set[str] = set()  # directories that are of no use, which is said once
 
 
 def told() -> bool:
@@ -158,10 +162,13 @@ def _log(message: str, *details: Any) -> None:
     logger.log(logging.WARNING if told() else logging.DEBUG, message, *details)
 
 
-def _complain(message: str, error: Exception) -> None:
+def _complain(message: str, error: Exception, once: str = "") -> None:
     if config.raise_persistent_cache_errors.value:
         raise error
-    source.warn(message)
+    if once not in _told_of:
+        if once:
+            _told_of.add(once)
+        source.warn(message)
 
 
 # --- files ----------------------------------------------------------------------------------------------------------
@@ -196,6 +203,8 @@ def _read(path: str) -> tuple[dict[str, Any], bytes]:
     with open(path, "rb") as file:
         file.seek(begin)
         packed = file.read()
+    if not isinstance(header.get("seconds"), (int, float)):
+        raise DamagedEntry("its description is not complete")
     if len(packed) != header.get("size") or hashlib.sha256(packed).hexdigest() != header.get("sha256"):
         raise DamagedEntry(f"it has {len(packed)} bytes, which are not the {header.get('size')} that were written")
     try:
@@ -290,4 +299,4 @@ def apply_xla_caches(debug: Any) -> None:
 
 def forget() -> None:
     """Forgets what has been complained about."""
-    _refused.clear()
+    _told_of.clear()

@@ -63,7 +63,8 @@ def options() -> dict[str, Any]:
         try:
             found["visible_devices"] = [int(x) for x in str(visible).split(",")]
         except ValueError:
-            raise ValueError(f"jax_cuda_visible_devices={visible!r} is not a comma-separated list of numbers") from None
+            raise memory_options.BadSetting(
+                f"jax_cuda_visible_devices={visible!r} is not a comma-separated list of numbers") from None
     if processes.count > 1:
         found.update(node_id=processes.process_id, num_nodes=processes.count)
     found.update(_extra_options(config.pjrt_client_create_options.value))
@@ -76,7 +77,8 @@ def _extra_options(text: str | None) -> dict[str, Any]:
     for pair in filter(None, (text or "").split(";")):
         name, colon, value = pair.partition(":")
         if not colon:
-            raise ValueError(f"jax_pjrt_client_create_options has {pair!r}, which is not of the form name:value")
+            raise memory_options.BadSetting(
+                f"jax_pjrt_client_create_options has {pair!r}, which is not of the form name:value")
         found[name.strip()] = _literal(value.strip())
     return found
 

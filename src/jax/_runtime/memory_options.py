@@ -18,12 +18,23 @@ _OPTIONS = (config.xla_python_client_preallocate, config.xla_python_client_mem_f
             config.xla_python_client_allocator, config.xla_python_client_collective_mem_size_mb)
 
 
+class BadSetting(ValueError):
+    """A setting of the user's that cannot be meant: not a reason to go on without the platform that it is for."""
+
+
 def client_options() -> dict[str, Any]:
     """What the client of a GPU is told about memory. The environment is read now, so that it may change until then.
 
     Raises:
       ValueError: an option or variable has a value that cannot be meant, or two variables contradict each other.
     """
+    try:
+        return _client_options()
+    except ValueError as error:
+        raise BadSetting(str(error)) from None
+
+
+def _client_options() -> dict[str, Any]:
     for option in _OPTIONS:
         option.refresh()
     options: dict[str, Any] = {"allocator": config.xla_python_client_allocator.value}

@@ -70,15 +70,16 @@ def _session(library: Any) -> Iterator[None]:
 
 
 def gpus() -> list[Gpu]:
-    """All GPUs of the machine in the driver's order; empty where the driver cannot be asked."""
+    """The GPUs that this process may use (``CUDA_VISIBLE_DEVICES``); empty where the driver cannot be asked."""
     library = load()
     if library is None:
         return []
     try:
         with _session(library):
-            count = ctypes.c_uint()
-            _call(library, "nvmlDeviceGetCount_v2", ctypes.byref(count))
-            return [_gpu(library, _handle(library, i)) for i in range(count.value)]
+            count = ctypes.c_uint(len(_listed()))
+            if not count.value:
+                _call(library, "nvmlDeviceGetCount_v2", ctypes.byref(count))
+            return [_gpu(library, _visible(library, i)) for i in range(count.value)]
     except (NvmlError, AttributeError):
         return []
 
@@ -95,6 +96,10 @@ def gpu_of(hardware_id: int) -> Gpu | None:
         return None
 
 
+def _listed() -> list[str]:
+    return [w.strip() for w in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if w.strip()]
+
+
 def _handle(library: Any, index: int) -> Any:
     handle = ctypes.c_void_p()
     _call(library, "nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
@@ -103,7 +108,7 @@ def _handle(library: Any, index: int) -> Any:
 
 def _visible(library: Any, hardware_id: int) -> Any:
     """The device that ``CUDA_VISIBLE_DEVICES`` puts at this place."""
-    listed = [w.strip() for w in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if w.strip()]
+    listed = _listed()
     if hardware_id < len(listed):
         word = listed[hardware_id]
         if word.isdigit():

@@ -20,6 +20,7 @@ import numpy as np
 
 from jax import dtypes, lax
 from jax import numpy as jnp
+from jax import tree_util as tree_util  # listed among the names of this module
 from jax._language.avals import typeof
 from jax.tree_util import (
     register_pytree_node,

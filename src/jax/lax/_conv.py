@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax import dtypes
+from jax._api.sharding_constraints import laid_out
 from jax._ground.families import ANY, check_category, defbilinear, real_part_if_needed
 from jax._ground.structural import convert, move_axis, zeros_of
 from jax._language import dims, rules
@@ -62,11 +63,12 @@ def conv_general_dilated(lhs: Any, rhs: Any, window_strides: Sequence[int], padd
                          window_strides, padding, lhs_dilation, rhs_dilation)
     if preferred_element_type is not None:
         preferred_element_type = dtypes.requested_dtype(preferred_element_type, "conv_general_dilated")
-    return conv_general_dilated_p.bind(
+    out = conv_general_dilated_p.bind(
         lhs, rhs, window_strides=window.strides, padding=window.padding, lhs_dilation=window.lhs_dilation,
         rhs_dilation=window.rhs_dilation, dimension_numbers=numbers, feature_group_count=feature_group_count,
         batch_group_count=batch_group_count, precision=canonical_precision(precision),
-        preferred_element_type=preferred_element_type, out_sharding=out_sharding)
+        preferred_element_type=preferred_element_type, out_sharding=None)
+    return laid_out(out, out_sharding, "conv_general_dilated")
 
 
 # --- abstract evaluation --------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax import dtypes
+from jax._api.sharding_constraints import laid_out
 from jax._ground.families import COMPLEX, FLOAT, SIGNED, UNSIGNED, category, defbilinear, real_part_if_needed
 from jax._ground.structural import convert, inverse_permutation, permute
 from jax._language import dims, rules
@@ -57,9 +58,10 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, prec
         lc, rc, lb, rb = (tuple([operator.index(d) for d in ds]) for ds in (lc, rc, lb, rb))
     if preferred_element_type is not None:
         preferred_element_type = dtypes.requested_dtype(preferred_element_type, "dot_general")
-    return dot_general_p.bind(
+    out = dot_general_p.bind(
         lhs, rhs, dimension_numbers=((lc, rc), (lb, rb)), precision=canonical_precision(precision),
-        preferred_element_type=preferred_element_type, out_sharding=out_sharding)
+        preferred_element_type=preferred_element_type, out_sharding=None)
+    return out if out_sharding is None else laid_out(out, out_sharding, "dot_general")
 
 
 def _abstract(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any, preferred_element_type: Any,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
+from jax._api.sharding_constraints import laid_out
 from jax._ground.families import (
     ANY,
     BITS,
@@ -139,7 +140,8 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
       TypeError: for booleans (``jnp.sum`` counts them).
       ValueError: when ``axes`` are out of range or named twice.
     """
-    return reduce_sum_p.bind(operand, axes=_axes("reduce_sum", axes, operand), out_sharding=out_sharding)
+    out = reduce_sum_p.bind(operand, axes=_axes("reduce_sum", axes, operand), out_sharding=None)
+    return laid_out(out, out_sharding, "reduce_sum")
 
 
 def _sum_transpose(ct: Any, x: Any, *, axes: Any, out_sharding: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
+from jax._api.sharding_constraints import laid_out
 from jax._ground.families import FLOAT, INTEGERS, category, check_category, zero_derivative
 from jax._language import dims, rules
 from jax._language.avals import ShapedArray, typeof
@@ -54,10 +55,11 @@ def rng_bit_generator(key: Any, shape: Sequence[int], dtype: Any = np.uint32,
     Raises:
       TypeError: for another key or dtype.
     """
-    return tuple(rng_bit_generator_p.bind(
+    state, bits = rng_bit_generator_p.bind(
         key, shape=dims.canonicalize_shape(shape, "rng_bit_generator: shape"),
         dtype=dtypes.requested_dtype(dtype, "rng_bit_generator"), algorithm=RandomAlgorithm(algorithm),
-        out_sharding=out_sharding))
+        out_sharding=None)
+    return state, laid_out(bits, out_sharding, "rng_bit_generator")
 
 
 def _bits_abstract(key: Any, *, shape: Any, dtype: Any, algorithm: Any, out_sharding: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 from jax._base.caching import no_context, weak_cache
 from jax._language import rules
+from jax._language.effects import RefEffect
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from jax._transforms.dce import dce_closed, dce_jaxpr, prune_consts
 from jax._transforms.linearize_jaxpr import linearize_jaxpr
@@ -153,6 +154,8 @@ def _invariants(closed: ClosedJaxpr, num_consts: int,
                 candidates: Sequence[Any]) -> tuple[list[Any], ClosedJaxpr | None]:
     """Which of the candidates depend on constants of the loop alone, and the program that computes these."""
     jaxpr = closed.jaxpr
+    if any([isinstance(e, RefEffect) for e in jaxpr.effects]):
+        return [], None  # what a reference holds may differ from step to step
     fixed: set[Any] = {*jaxpr.invars[:num_consts], *jaxpr.constvars}
     mixed = False
     for eqn in jaxpr.eqns:

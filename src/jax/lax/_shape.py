@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax import tree_util
+from jax._api.sharding_constraints import laid_out
 from jax._base._jaxlib import xla
 from jax._ground.structural import (
     broadcast_in_dim_p,
@@ -46,8 +47,9 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
         if dimensions == tuple(range(len(dimensions))):
             dimensions = None
     if dimensions is None and isinstance(operand, _Array) and operand.shape == shape:
-        return operand
-    return reshape_p.bind(operand, new_sizes=shape, dimensions=dimensions, sharding=out_sharding)
+        return laid_out(operand, out_sharding, "reshape")
+    out = reshape_p.bind(operand, new_sizes=shape, dimensions=dimensions, sharding=None)
+    return out if out_sharding is None else laid_out(out, out_sharding, "reshape")
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
@@ -177,19 +179,20 @@ def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Sequence[in
     if type(broadcast_dimensions) is not tuple:
         broadcast_dimensions = canonicalize_shape(broadcast_dimensions, "broadcast_in_dim: broadcast_dimensions")
     if isinstance(operand, _Array) and operand.shape == shape and broadcast_dimensions == tuple(range(len(shape))):
-        return operand
-    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=broadcast_dimensions,
-                                   sharding=out_sharding)
+        return laid_out(operand, out_sharding, "broadcast_in_dim")
+    out = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=None)
+    return out if out_sharding is None else laid_out(out, out_sharding, "broadcast_in_dim")
 
 
 def broadcast(operand: Any, sizes: Any, *, out_sharding: Any = None) -> Any:
     """``operand`` repeated along new leading axes of the given ``sizes``."""
     sizes = canonicalize_shape(sizes, "broadcast: sizes")
     if not sizes and isinstance(operand, _Array):
-        return operand
+        return laid_out(operand, out_sharding, "broadcast")
     shape = (*sizes, *typeof(operand).shape)
-    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=tuple(range(len(sizes), len(shape))),
-                                   sharding=out_sharding)
+    out = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=tuple(range(len(sizes), len(shape))),
+                                  sharding=None)
+    return out if out_sharding is None else laid_out(out, out_sharding, "broadcast")
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Any:

@@ -23,9 +23,9 @@ from jax._transforms import partial
 from jax._transforms.batch import AxisData, match_axis
 from jax._transforms.batch_jaxpr import batch_jaxpr_axes
 from jax._transforms.dce import dce_jaxpr, prune_consts
-from jax._transforms.jvp import jvp_jaxpr
+from jax._transforms.jvp import jvp_flat, jvp_jaxpr
 from jax._transforms.linearize import SplitTrace, split_rules
-from jax._transforms.references import batch_discharged, linearize_discharged
+from jax._transforms.references import batch_discharged, bind_discharged, linearize_discharged
 from jax.lax._bitwise import and_p
 from jax.lax._control_common import (
     Marks,
@@ -52,6 +52,8 @@ def _params(cond: ClosedJaxpr, cond_nconsts: int, body: ClosedJaxpr, body_nconst
 # --- forward derivatives --------------------------------------------------------------------------------------------
 
 def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    if use.begun and any([is_ref_type(typeof(x)) for x in primals]):  # the loop may be split in two that both run
+        return jvp_flat(lambda *xs: bind_discharged(while_p, xs, params), primals, tangents)
     args, new, carry = _with_tangents(primals, tangents, **params)
     outs = while_p.bind(*args, **new)
     n = len(carry)

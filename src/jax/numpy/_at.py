@@ -15,6 +15,7 @@ import numpy as np
 
 from jax import dtypes
 from jax._api.jit import jit
+from jax._api.sharding_constraints import laid_out
 from jax._base._jaxlib import xla
 from jax._base.config import numpy_rank_promotion
 from jax._ground.structural import broadcast_in_dim_p, convert_element_type_p
@@ -302,8 +303,9 @@ class IndexUpdater:
 def _updater(op: str, doc: str) -> Callable[..., Any]:
     def method(self: Any, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
                mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
-        return updated(self.array, self.index, values, op, options_of(
+        out = updated(self.array, self.index, values, op, options_of(
             mode, None, wrap_negative_indices, unique_indices, indices_are_sorted))
+        return out if out_sharding is None else laid_out(out, out_sharding, f"x.at[...].{op}")
     method.__name__ = op
     method.__qualname__ = f"IndexedElements.{op}"
     method.__doc__ = doc
@@ -356,8 +358,9 @@ class IndexedElements:
         ``fill_value`` is what ``mode="fill"`` returns for them: by default NaN, or the smallest (unsigned: the largest)
         integer, or True.
         """
-        return elements(self.array, self.index, options_of(
+        out = elements(self.array, self.index, options_of(
             mode, fill_value, wrap_negative_indices, unique_indices, indices_are_sorted))
+        return laid_out(out, out_sharding, "x.at[...].get")
 
     def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False,
               mode: Any = None, wrap_negative_indices: bool = True) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from jax import dtypes, lax
 from jax._api.jit import jit
+from jax._api.placement import device_put
 from jax._base._jaxlib import xla
 from jax._ground.families import constant
 from jax._ground.structural import broadcast_in_dim_p, convert_element_type_p
@@ -81,9 +82,9 @@ def _placed(x: Any, device: Any, out_sharding: Any = None) -> Any:
     """``x`` on ``device``, if one is given and the value is known."""
     if device is None:
         device = out_sharding
-    if device is None or isinstance(x, Tracer):
+    if device is None:
         return x
-    return to_device(x, None, device)
+    return device_put(x, device)  # in programs a layout is a constraint, and a device makes no difference
 
 
 def _array_of(x: Any, dtype: Any, copy: bool) -> Any:
@@ -309,8 +310,8 @@ def _uniform(name: str, shape: Any, dtype: Any, value: int, device: Any = None, 
             raise TypeError(f"{name}: there are no numbers of dtype {dtype}")
         return _placed(dtype.zeros(shape), device, out_sharding)
     if _get_trace().staged:
-        return broadcast_in_dim_p.bind(_literal(dtype, value), shape=shape, broadcast_dimensions=(),
-                                       sharding=out_sharding)
+        out = broadcast_in_dim_p.bind(_literal(dtype, value), shape=shape, broadcast_dimensions=(), sharding=None)
+        return _placed(out, device, out_sharding)
     return _placed(_constant(shape, dtype, value), device, out_sharding)
 
 
@@ -445,8 +446,16 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
     return _uniform_like("empty_like", prototype, dtype, shape, 0, device, None)
 
 
+def _beside(a: Any, shape: Any, device: Any, out_sharding: Any) -> Any:
+    """Where an array like ``a`` goes: as it is told, else where ``a`` is tied to, if it has that shape."""
+    if device is None and out_sharding is None and type(a) is xla.ArrayImpl and a._committed and shape == a.shape:
+        return a._sharding
+    return device
+
+
 def _uniform_like(name: str, a: Any, dtype: Any, shape: Any, value: int, device: Any, out_sharding: Any) -> Any:
     found, d = _like(name, a, dtype, shape)
+    device = _beside(a, found, device, out_sharding)
     if d is None:
         kind = dtypes.scalar_type_of(a)
         if typeof(a).dtype == dtypes.scalar_dtype(kind):
@@ -460,6 +469,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
               out_sharding: Any = None) -> Any:
     """``fill_value``, broadcast, in the shape and dtype of ``a``, where ``shape`` and ``dtype`` do not say otherwise."""
     found, d = _like("full_like", a, dtype, shape)
+    device = _beside(a, found, device, out_sharding)
     check_arraylike("full_like", fill_value)
     if isinstance(d, dtypes.ExtendedDType):
         return _placed(_full(found, fill_value, None), device, out_sharding)

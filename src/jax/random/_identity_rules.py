@@ -18,6 +18,7 @@ from jax._base import source as source_info
 from jax._ground.structural import broadcast_in_dim_p, transpose_p
 from jax._language.jaxpr import JaxprEqn
 from jax._language.trace import bottom, run_in
+from jax._spmd.primitive import shard_map_p
 from jax.custom_batching import custom_vmap_call_p
 from jax.lax._cond import cond_p
 from jax.lax._control_common import pieces
@@ -246,6 +247,25 @@ def _scan(eqn: JaxprEqn, given: Given, known: Known) -> Given:
     return [*carry, *ys]
 
 
+def _shard_map(eqn: JaxprEqn, given: Given, known: Known) -> Given:
+    """Parts of one array of keys are consumed together; a key that all parts have counts as used once."""
+    body = eqn.params["jaxpr"]
+    sig = signature(body)
+    whole = [None] * len(given)
+    for i, (own, ids) in enumerate(zip(sig.inputs[len(body.consts):], given, strict=True)):
+        if own is None or ids is None:
+            continue
+        if own.shape == ids.shape:
+            whole[i] = ids
+        else:
+            use = next((one.used for one in own.flat if one.used is not None), None)
+            if use is not None:
+                consume(ids, use)
+    Plan(sig, [*[None] * len(body.consts), *whole]).commit()
+    return [None] * len(eqn.outvars)
+
+
+rules[shard_map_p] = _shard_map
 rules[cond_p] = _cond
 rules[while_p] = _while
 rules[scan_p] = _scan

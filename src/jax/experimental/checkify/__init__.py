@@ -3,7 +3,7 @@
 :func:`checkify` makes of a function one that returns an error beside its result; :func:`check` states conditions.
 """
 
-from jax.experimental.checkify import _automatic, _calls, _control  # noqa: F401  (they enter their rules)
+from jax.experimental.checkify import _automatic, _calls, _control, _parts  # noqa: F401  (they enter their rules)
 from jax.experimental.checkify._check import check as check
 from jax.experimental.checkify._check import check_error as check_error
 from jax.experimental.checkify._check import debug_check as debug_check

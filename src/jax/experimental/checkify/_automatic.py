@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -83,9 +84,9 @@ def _filled(value: Any, like: Any) -> Any:
 # --- indices --------------------------------------------------------------------------------------------------------
 
 def _bounds(enabled: Enabled, eqn: JaxprEqn, values: list[Any], outs: list[Any]) -> list[State]:
-    if OOBError not in enabled:
-        return []
     prim, params = eqn.primitive, eqn.params
+    if OOBError not in enabled or prim not in _indexing or not _given_by_user(eqn.source_info.traceback):
+        return []
     shape = typeof(values[0]).shape if values else ()
     if prim is dynamic_slice_p:
         return _slice_bounds(eqn, shape, values[1:], params["slice_sizes"])
@@ -93,16 +94,35 @@ def _bounds(enabled: Enabled, eqn: JaxprEqn, values: list[Any], outs: list[Any])
         return _slice_bounds(eqn, shape, values[2:], typeof(values[1]).shape)
     if prim is gather_p:
         return _vector_bounds(eqn, shape, values[1], params["dimension_numbers"].start_index_map, params["slice_sizes"])
-    if prim in _scatters:
-        numbers = params["dimension_numbers"]
-        dropped = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-        window = iter([typeof(values[2]).shape[d] for d in numbers.update_window_dims])
-        sizes = [1 if i in dropped else next(window) for i in range(len(shape))]
-        return _vector_bounds(eqn, shape, values[1], numbers.scatter_dims_to_operand_dims, sizes)
-    return []
+    numbers = params["dimension_numbers"]
+    dropped = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    window = iter([typeof(values[2]).shape[d] for d in numbers.update_window_dims])
+    sizes = [1 if i in dropped else next(window) for i in range(len(shape))]
+    return _vector_bounds(eqn, shape, values[1], numbers.scatter_dims_to_operand_dims, sizes)
 
 
-_scatters = frozenset({scatter_p, scatter_add_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_sub_p})
+_indexing = frozenset({dynamic_slice_p, dynamic_update_slice_p, gather_p, scatter_p, scatter_add_p, scatter_max_p,
+                       scatter_min_p, scatter_mul_p, scatter_sub_p})
+
+# Where the library indexes with what users have given. Its own algorithms leave the bounds on purpose, as those of
+# jnp.nonzero and jnp.repeat do, which put what is not wanted past the end.
+_PACKAGE = os.path.dirname(dtypes.__file__) + os.sep
+_FOR_USERS = tuple([os.path.join(_PACKAGE, *name.split("/")) for name in (
+    "numpy/_index", "numpy/_at", "numpy/_array_methods", "ops.py", "random/_arrays")])
+_BELOW = tuple([os.path.join(_PACKAGE, name) for name in ("_", "lax", "experimental", "stages")])
+
+
+def _given_by_user(traceback: Any) -> bool:
+    """Whether the caller of an indexing operation is the user, or a function that indexes for the user."""
+    if traceback is None:
+        return True
+    for code in traceback.raw_frames()[0]:
+        file = code.co_filename
+        if not file.startswith(_PACKAGE):
+            return True
+        if not file.startswith(_BELOW):
+            return file.startswith(_FOR_USERS)
+    return True
 
 
 def _slice_bounds(eqn: JaxprEqn, shape: Sequence[int], starts: Sequence[Any], sizes: Sequence[int]) -> list[State]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jax._base import source as source_info
+from jax._base._jaxlib import Array
 from jax._language.avals import ShapedArray
 from jax._language.trace import Tracer
 from jax.tree_util import register_pytree_node_class, tree_unflatten
@@ -191,14 +192,16 @@ class Error:
         _raise(self.get_exception())
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], Any]:
+        """The arrays of the error, and what is static about it."""
         return (self.code, self.payload), self.sites
 
     @classmethod
     def tree_unflatten(cls, sites: Any, children: Any) -> Error:
+        """The error with these arrays."""
         return cls(children[0], children[1], sites)
 
     def __repr__(self) -> str:
-        if self.code is None or isinstance(self.code, np.ndarray) or hasattr(self.code, "dtype"):
+        if self.code is None or isinstance(self.code, (Array, np.ndarray, np.generic)):
             return f"Error({'traced' if isinstance(self.code, Tracer) else self.get()})"
         return f"Error({self.code!r})"  # a tree of something other than arrays
 

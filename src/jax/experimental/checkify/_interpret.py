@@ -21,7 +21,7 @@ from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from jax._language.staging import trace_to_jaxpr
 from jax.experimental.checkify._check import CheckEffect, replay
 from jax.experimental.checkify._errors import Error, FailedCheckError, JaxException, user_checks
-from jax.experimental.checkify._state import Checked, Enabled, State, join, nothing, num_leaves
+from jax.experimental.checkify._state import Checked, Enabled, State, join, num_leaves
 from jax.tree_util import tree_unflatten
 
 Outs = tuple[State, list[Any]]
@@ -44,7 +44,8 @@ def checkify(f: Callable[..., Any], errors: frozenset[type[JaxException]] = user
       f: a function of trees of arrays. It is traced, so Python control flow cannot depend on their values.
       errors: the categories of errors to look for. ``user_checks`` (the default) are the calls of :func:`check` and
         :func:`check_error` in ``f``; ``nan_checks``, ``div_checks`` and ``index_checks`` find NaN in the results of
-        operations that compute, divisions by zero, and indices out of bounds, whatever ``mode`` says about these;
+        operations that compute, divisions by zero, and indices out of bounds in indexing, slicing, gathering and
+        scattering, whatever ``mode`` says about these;
         ``float_checks``, ``automatic_checks`` and ``all_checks`` are unions of them.
 
     Returns:
@@ -92,33 +93,32 @@ def interpret(enabled: Enabled, jaxpr: Jaxpr, consts: Sequence[Any], args: Seque
     """Evaluates ``jaxpr`` under the current trace, with its error."""
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
-    state = nothing
+    states: list[State] = []
     for eqn, dying in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
         values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
         with source_info.user_context(eqn.source_info):
-            new, outs = _apply(enabled, eqn, values)
-            state = join(state, new)
+            outs = _apply(enabled, eqn, values, states)
         env.update(zip(eqn.outvars, outs, strict=True))
         for v in dying:
             env.pop(v, None)
-    return state, [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
+    return join(states), [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
 
-def _apply(enabled: Enabled, eqn: JaxprEqn, values: list[Any]) -> Outs:
+def _apply(enabled: Enabled, eqn: JaxprEqn, values: list[Any], states: list[State]) -> list[Any]:
     rule = structural_rules.get(eqn.primitive) or call_rules.get(type(eqn.primitive))
     if rule is not None:
-        return rule(enabled, eqn, values)
+        state, outs = rule(enabled, eqn, values)
+        states.append(state)
+        return outs
     if eqn.effects and has_checks(eqn.effects):
         raise NotImplementedError(f"checkify: checks inside of {eqn.primitive.name} are not supported "
                                   f"({source_info.summarize(eqn.source_info.traceback)}); move them out of it")
     outs = bind_eqn(eqn, values)
     if not eqn.primitive.multiple_results:
         outs = [outs]
-    state = nothing
     for automatic in automatic_rules:
-        for new in automatic(enabled, eqn, values, outs):
-            state = join(state, new)
-    return state, list(outs)
+        states.extend(automatic(enabled, eqn, values, outs))
+    return list(outs)
 
 
 def has_checks(effects: Any) -> bool:

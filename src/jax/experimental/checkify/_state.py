@@ -13,12 +13,14 @@ from jax._language.avals import typeof
 from jax._language.jaxpr import ClosedJaxpr
 from jax.experimental.checkify._errors import Error, ErrorCategory, Site, Sites, Slot, slots_of
 from jax.lax._arithmetic import add
-from jax.lax._comparison import ne
+from jax.lax._comparison import eq, ne
 from jax.lax._control_common import as_array
+from jax.lax._conversion import convert_element_type
 from jax.lax._dynamic_slice import dynamic_index_in_dim
+from jax.lax._join import concatenate
 from jax.lax._reduce import argmax
 from jax.lax._select import select_n
-from jax.lax._shape import reshape
+from jax.lax._shape import expand_dims, reshape
 
 Enabled = frozenset[ErrorCategory]
 _NONE = np.int32(0)
@@ -75,7 +77,7 @@ def num_leaves(sites: Sites) -> int:
 def failure(failed: Any, site: Site, values: Sequence[Any] = ()) -> State:
     """The state of one place, which fails if the boolean scalar says so."""
     payload = {site.values: list(values)} if site.values else {}
-    return State(select_n(failed, _NONE, np.int32(1)), payload, (site,))
+    return State(convert_element_type(failed, np.dtype(np.int32)), payload, (site,))
 
 
 def _shifted(code: Any, offset: int) -> Any:
@@ -84,19 +86,48 @@ def _shifted(code: Any, offset: int) -> Any:
     return select_n(ne(code, _NONE), _NONE, add(code, np.int32(offset)))
 
 
-def join(old: State, new: State) -> State:
-    """The state after two parts of a program; what failed first counts."""
-    if new.code is None:
-        return old
-    if old.code is None:
-        return new
-    code = _shifted(new.code, len(old.sites))
-    failed = ne(old.code, _NONE)
-    payload = dict(old.payload)
-    for slot, values in new.payload.items():
-        mine = payload.get(slot)
-        payload[slot] = values if mine is None else _choose(failed, mine, values)
-    return State(select_n(failed, code, old.code), payload, (*old.sites, *new.sites))
+def join(states: Sequence[State]) -> State:
+    """The state after the parts of a program in their order; what failed first counts.
+
+    The codes of all parts are looked at as one vector: a chain of selections, one for each part, takes XLA long.
+    """
+    states = [s for s in states if s.code is not None]
+    if len(states) < 2:
+        return states[0] if states else nothing
+    sites = tuple([site for s in states for site in s.sites])
+    offsets = np.cumsum([0, *(len(s.sites) for s in states[:-1])]).astype(np.int32)
+    codes = concatenate([expand_dims(s.code, (0,)) for s in states], 0)
+    failed = ne(codes, np.zeros(len(states), np.int32))
+    place = argmax(failed, 0, np.int32)
+    code = _row(codes, place)
+    payload = {slot: _of_place(slot, states, place) for slot in slots_of(sites)}
+    return State(select_n(ne(code, _NONE), _NONE, add(code, _row(offsets, place))), payload, sites)
+
+
+def _row(x: Any, place: Any) -> Any:
+    return dynamic_index_in_dim(x, place, keepdims=False, allow_negative_indices=False)
+
+
+def _of_place(slot: Slot, states: Sequence[State], place: Any) -> list[Any]:
+    """The values that the part at ``place`` reports; any others where it reports none of these types."""
+    holders = [i for i, s in enumerate(states) if slot in s.payload]
+    rows = [states[i].payload[slot] for i in holders]
+    if len(rows) == 1:
+        return rows[0]
+    position = np.zeros(len(states), np.int32)
+    position[holders] = np.arange(len(holders))
+    which = _row(position, place)
+    if len(rows) > 2 and all(a.size <= 64 for a in slot):
+        return [_row(concatenate([expand_dims(_strong(x, a), (0,)) for x in column], 0), which)
+                for a, column in zip(slot, zip(*rows, strict=True), strict=True)]
+    out = rows[0]
+    for i, values in enumerate(rows[1:], 1):  # large values are not put side by side
+        out = _choose(eq(which, np.int32(i)), values, out)
+    return out
+
+
+def _strong(x: Any, aval: Any) -> Any:
+    return convert_element_type(x, aval.dtype)
 
 
 def first(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
