@@ -255,3 +255,30 @@ def test_grids_of_devices(devices):
         mesh_utils.create_hybrid_device_mesh((2, 4), (2, 1), devices, process_is_granule=True)
     with pytest.raises(ValueError, match="process_is_granule"):
         mesh_utils.create_hybrid_device_mesh((2, 4), (1, 1), devices)
+
+
+def test_made_in_place(over, mesh):
+    """Creation and operations that are told where results go; arrays like others go where those are."""
+    x = jax.device_put(X, over("x", "y"))
+    for made in (jnp.zeros_like(x), jnp.ones_like(x), jnp.full_like(x, 3), jnp.empty_like(x), jax.lax.full_like(x, 2.0)):
+        assert made.sharding == over("x", "y") and made.committed
+    assert jnp.zeros_like(x, shape=(3,)).sharding != over("x", "y")
+    assert jnp.zeros_like(x, device=over("y")).sharding == over("y")
+    for make in (lambda s: jnp.zeros((8, 4), device=s), lambda s: jnp.arange(8, device=s),
+                 lambda s: jnp.full(8, 2.0, device=s), lambda s: jnp.asarray(X, device=s), lambda s: x.to_device(s)):
+        assert make(over("x")).sharding == over("x")
+    for f in (lambda v, s: jax.lax.dot_general(v, v, (((1,), (1,)), ((), ())), out_sharding=s),
+              lambda v, s: jax.lax.reshape(v, (32,), out_sharding=s),
+              lambda v, s: jax.lax.broadcast_in_dim(v, (8, 4, 2), (0, 1), out_sharding=s),
+              lambda v, s: jax.lax.reduce_sum(v, (1,), out_sharding=s),
+              lambda v, s: v.at[jnp.arange(4)].get(out_sharding=s),
+              lambda v, s: jnp.zeros((8,), device=s)):
+        assert f(x, over("y")).sharding == over("y")
+        assert jax.jit(lambda v: f(v, over("y")))(x).sharding == over("y")  # noqa: B023
+    with jax.set_mesh(mesh):
+        assert jax.lax.reshape(x, (32,), out_sharding=P("x")).sharding == over("x")
+        assert jax.jit(lambda: jnp.zeros(8, out_sharding=P("y")))().sharding == over("y")
+    with pytest.raises(RuntimeError, match="reshape.*no mesh is current"):
+        jax.lax.reshape(x, (32,), out_sharding=P("x"))
+    with pytest.raises(ValueError, match="at least 2 dimensions"):
+        jax.lax.reshape(x, (32,), out_sharding=over("x", "y"))

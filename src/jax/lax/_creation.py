@@ -10,6 +10,7 @@ import numpy as np
 
 from jax import dtypes
 from jax._api.placement import device_put
+from jax._base._jaxlib import ArrayImpl
 from jax._ground.families import NUMERIC, check_category, constant
 from jax._ground.structural import broadcast_in_dim_p, convert_element_type_p
 from jax._language import rules
@@ -89,10 +90,12 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
       x: an array or scalar.
       fill_value: a scalar or 0-d array.
       dtype, shape: of the result, where not those of ``x``.
-      sharding: how it is laid out over devices, if not left to the compiler.
+      sharding: how it is laid out over devices; by default as ``x``, if that is tied to devices and has the same shape.
     """
     aval = typeof(x)
     shape = aval.shape if shape is None else as_shape(shape)
+    if sharding is None and type(x) is ArrayImpl and x._committed and shape == aval.shape:
+        sharding = x._sharding  # beside what it is like
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else dtypes.requested_dtype(dtype, "full_like")
     if isinstance(dtype, dtypes.ExtendedDType):
