@@ -8,6 +8,7 @@ import pytest
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.experimental import checkify
 from tests.api.ref_programs import PROGRAMS
 
 X = jnp.array([0.7, -0.4, 1.3])
@@ -55,3 +56,14 @@ def test_a_function_with_references_of_its_own_is_pure(name, how):
     with_refs, pure = PROGRAMS[name]
     found, expected = TRANSFORMATIONS[how](with_refs), TRANSFORMATIONS[how](pure)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5), found, expected)
+
+
+def test_runtime_checks_look_into_reads_and_writes():
+    def f(x, i):
+        ref = jax.new_ref(x)
+        ref[...] = jnp.log(ref[...])
+        return ref[i]
+    checked = checkify.checkify(jax.jit(f), errors=checkify.float_checks | checkify.index_checks)
+    assert checked(X + 1.0, 1)[0].get() is None
+    assert "nan" in checked(X, 1)[0].get()
+    assert "out-of-bounds" in checked(X + 1.0, 5)[0].get()

@@ -108,7 +108,7 @@ _indexing = frozenset({dynamic_slice_p, dynamic_update_slice_p, gather_p, scatte
 # jnp.nonzero and jnp.repeat do, which put what is not wanted past the end.
 _PACKAGE = os.path.dirname(dtypes.__file__) + os.sep
 _FOR_USERS = tuple([os.path.join(_PACKAGE, *name.split("/")) for name in (
-    "numpy/_index", "numpy/_at", "numpy/_array_methods", "ops.py", "random/_arrays")])
+    "numpy/_index", "numpy/_at", "numpy/_array_methods", "ops.py", "random/_arrays", "ref.py")])
 _BELOW = tuple([os.path.join(_PACKAGE, name) for name in ("_", "lax", "experimental", "stages")])
 
 

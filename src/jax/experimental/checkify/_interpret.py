@@ -16,6 +16,7 @@ from jax._base.caching import no_context, weak_cache
 from jax._base.source import api_boundary
 from jax._language import rules
 from jax._language.axes import axis_env
+from jax._language.discharge import without_own_references
 from jax._language.evaluation import bind_eqn, last_uses
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from jax._language.staging import trace_to_jaxpr
@@ -73,7 +74,8 @@ def checkify(f: Callable[..., Any], errors: frozenset[type[JaxException]] = user
         avals = check_leaf_types(leaves, tree, "argument ", "checkify")
         flat = FlatFun(f, tree)
         jaxpr, consts = trace_to_jaxpr(flat, avals, debug_info(f, tree, "checkify"))
-        state, outs = interpret(enabled, jaxpr, consts, leaves)
+        closed = without_own_references(ClosedJaxpr(jaxpr, consts))  # reads and writes become operations that are checked
+        state, outs = interpret(enabled, closed.jaxpr, closed.consts, leaves)
         return state.as_error(), tree_unflatten(flat.out_tree, outs)
     return checked
 
