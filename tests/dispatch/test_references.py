@@ -91,6 +91,16 @@ def test_programs_with_callbacks(capfd):
     assert capfd.readouterr().out == "before 0.0\nafter 1.0\n"
 
 
+def test_search_for_nans_looks_into_writes():
+    @jax.jit
+    def f(x):
+        ref = jax.new_ref(x)
+        lax.scan(lambda c, i: (c, ref.set(jnp.log(ref[...]))), 0.0, None, length=3)
+        return ref[...]
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match=r"in the result of log, .*test_references.py"):
+        f(1.5)
+
+
 def test_search_for_nans_leaves_the_reference_alone():
     ref = jax.new_ref(jnp.zeros(2))
     with jax.debug_nans(True), pytest.raises(FloatingPointError):

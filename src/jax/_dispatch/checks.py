@@ -15,6 +15,7 @@ from jax import dtypes
 from jax._base import config, source
 from jax._base._jaxlib import xla
 from jax._language.avals import typeof
+from jax._language.discharge import without_own_references
 from jax._language.evaluation import bind_eqn
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from jax._language.refs import Ref
@@ -101,6 +102,7 @@ def check_results(outs: Sequence[Any], name: str, jaxpr: ClosedJaxpr | None = No
     if any(isinstance(x, Ref) or isinstance(x, xla.ArrayImpl) and x.is_deleted() for x in args):
         raise FloatingPointError(f"{found} in the result of {name}. Its arguments were donated or are references, so that "
                                  "it cannot be run again to find the operation: compile it without donation.")
+    jaxpr = without_own_references(jaxpr)
     with config.debug_nans(False), config.debug_infs(False):  # what runs now is looked at here
         try:
             search = Search(forbidden, name)
