@@ -100,7 +100,7 @@ def test_what_references_say_of_themselves():
 
 def test_copies_are_references_of_their_own():
     ref = jax.new_ref(jnp.zeros(2))
-    for other in (copy.deepcopy(ref), pickle.loads(pickle.dumps(ref))):
+    for other in (copy.copy(ref), copy.deepcopy(ref), pickle.loads(pickle.dumps(ref))):
         other[0] = 1.0
         assert float(other[0]) == 1.0 and float(ref[0]) == 0.0
 

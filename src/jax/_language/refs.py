@@ -277,10 +277,11 @@ class Ref(metaclass=_RefType):
         text = repr(self._value)
         return "Ref" + text[5:].replace("\n  ", "\n") if text.startswith("Array(") else f"Ref({text})"
 
-    def __deepcopy__(self, memo: Any) -> Ref:
-        return Ref(self.aval, self.read())
+    def __copy__(self) -> Ref:
+        return Ref(self.aval, self.read())  # two references cannot share one array
 
-    __copy__ = None  # two references cannot share one array
+    def __deepcopy__(self, memo: Any) -> Ref:
+        return self.__copy__()
 
     def __reduce__(self) -> Any:
         return Ref, (self.aval, self.peek())
