@@ -295,3 +295,14 @@ def test_ragged_exchange(mesh, sm):
             sm(lambda x, o, *v: lax.ragged_all_to_all(x, o, *v, axis_name="y"), P(), P(), check_vma=False)(*bad)
     with pytest.raises(NotImplementedError, match="axis_index_groups"):
         lax.ragged_all_to_all(x, out, one, one, one, one, axis_name="y", axis_index_groups=[[0, 1]])
+
+
+def test_checked_types_and_pending_sums(mesh, sm):
+    f = sm(lambda x: lax.all_to_all(jnp.sin(x), "y", 1, 0, tiled=True) * lax.axis_size("y"), P("y"), P(None, "y"))
+    with jax.enable_checks(True):
+        same(jax.jit(jax.grad(lambda x: f(x).sum()))(X), 4 * np.cos(X))
+    explicit = jax.make_mesh((2, 4), BOTH, devices=list(mesh.devices.flat))
+    pending = jax.NamedSharding(explicit, P(unreduced={"x"}))
+    for use in (lambda: jax.device_put(X, pending), lambda: jax.jit(lambda v: lax.with_sharding_constraint(v, pending))(X)):
+        with pytest.raises(NotImplementedError, match="a sum pending over \\['x'\\].*jax.lax.psum"):
+            use()

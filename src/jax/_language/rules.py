@@ -31,6 +31,8 @@ memory_moves: dict[str, Rule] = {}
 dce_rules: dict[Any, Rule] = {}
 # (primitive-specific) extra checks on an equation: (ctx_factory, *in_atoms, **params) -> (out_avals, effects)
 custom_typechecks: dict[Any, Rule] = {}
+# (params) -> a context in which the jaxprs of an equation mean something: one that binds the axes they name
+body_contexts: dict[Any, Rule] = {}
 # how an equation is printed: (eqn, context, settings) -> str or None
 pp_rules: dict[Any, Rule] = {}
 # (args, params) -> outs: the equation with cells (jax._language.discharge) in place of references. What has no entry here

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from jax._base import source as source_info
@@ -88,9 +89,11 @@ def _read(v: Any, bound: set[Var]) -> Any:
 
 def _check_eqn(eqn: JaxprEqn, bound: set[Var]) -> None:
     in_avals = [_read(v, bound) for v in eqn.invars]
-    for sub in jaxprs_in_params(eqn.params):
-        check_jaxpr(sub)
     prim = eqn.primitive
+    entering = rules.body_contexts.get(prim)
+    with nullcontext() if entering is None else entering(eqn.params):
+        for sub in jaxprs_in_params(eqn.params):
+            check_jaxpr(sub)
     rule = rules.custom_typechecks.get(prim)
     try:
         if rule is not None:

@@ -48,6 +48,8 @@ def sharding_text(mod: ModuleContext, sharding: Any, ndim: int, open_dims: Colle
     The compiler may split the dimensions ``open_dims``, and unconstrained ones, further.
     """
     if isinstance(sharding, NamedSharding):
+        if sharding.spec.unreduced:
+            sharding._tiles()  # says that pending sums are not supported
         symbol = symbol_of_mesh(mod, sharding.mesh)
         entries = [*sharding.spec.partitions, *(None,) * (ndim - len(sharding.spec.partitions))]
     else:

@@ -9,7 +9,7 @@ from jax._base._jaxlib import ArrayImpl
 from jax._base.caching import no_context, weak_cache
 from jax._dispatch.program import run_program
 from jax._dispatch.spread import Placement, place_finders
-from jax._language import manual
+from jax._language import manual, rules
 from jax._language.avals import physical_aval, typeof
 from jax._language.effects import NamedAxisEffect, ordered_effects
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo
@@ -106,5 +106,6 @@ def _varies(ins: Any, params: dict[str, Any], outs: Any) -> list[frozenset[Any]]
 
 
 manual.varying_rules[shard_map_p] = _varies
+rules.body_contexts[shard_map_p] = context
 
 __all__ = ["context", "shard_map_p"]

@@ -136,11 +136,13 @@ class PmapSharding(_Grid):
         _deprecated("PmapSharding")
         flat = tuple(np.asarray(devices, dtype=object).flat)
         if not isinstance(sharding_spec, tuple) or math.prod(sharding_spec) != len(flat):
-            raise TypeError(f"PmapSharding takes as sharding_spec the number of slices of each dimension, {len(flat)} in all; "
-                            f"got {sharding_spec!r}. PmapSharding.default(shape, axis, devices) makes one.")
+            raise TypeError(f"PmapSharding takes as sharding_spec the number of slices of each dimension, {len(flat)} in "
+                            f"all; got {sharding_spec!r}. PmapSharding.default(shape, axis, devices) makes one.")
         super().__init__(np.arange(len(flat)).reshape(*sharding_spec, 1), flat, None)
-        self.devices = np.asarray(devices, dtype=object)
-        self.sharding_spec = sharding_spec
+        self._given = np.asarray(devices, dtype=object), sharding_spec
+
+    devices = property(lambda self: self._given[0], doc="The devices, one per slice.")
+    sharding_spec = property(lambda self: self._given[1], doc="For each dimension the number of slices.")
 
     @classmethod
     def default(cls, shape: Sequence[int], sharded_dim: int | None = 0, devices: Sequence[Any] | None = None) -> Any:

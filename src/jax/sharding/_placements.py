@@ -42,6 +42,19 @@ class _AnySharding:
         return tuple(self._internal_device_list)
 
     @property
+    def memory_kind(self: Any) -> str | None:
+        """The kind of memory (``device``, ``pinned_host`` ...) that holds the data; None for the default."""
+        return getattr(self, "_memory_kind", None)
+
+    def with_memory_kind(self: Any, kind: str) -> Any:
+        """The same layout in another kind of memory.
+
+        Raises:
+          NotImplementedError: for shardings that are always in the default memory.
+        """
+        raise NotImplementedError(f"a {type(self).__name__} is in the default memory; a NamedSharding can say which")
+
+    @property
     def _addressable_device_assignment(self: Any) -> tuple[Any, ...]:
         return tuple(self._internal_device_list.addressable_device_list)
 
@@ -254,6 +267,10 @@ class _Named:
     def _tiles(self: Any) -> Tiles:
         known = self.__dict__.get("_known_tiles")
         if known is None:
+            if self.spec.unreduced:
+                raise NotImplementedError(
+                    f"{self} has a sum pending over {sorted(map(str, self.spec.unreduced))}, and arrays with pending sums "
+                    "are not supported: take the sum where it arises, with jax.lax.psum inside of jax.shard_map")
             counts, sizes, splitting, rest = _axis_order(self)
             grid = np.arange(math.prod(sizes)).reshape(sizes).transpose(splitting + rest).ravel()
             known = self.__dict__["_known_tiles"] = (counts, grid)
