@@ -143,6 +143,11 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     return d
 
 
+def is_narrowed(dtype: Any) -> bool:
+    """Whether ``dtype`` is a 64-bit one while 64-bit types are off."""
+    return dtype in tables.NARROWED and not enable_x64.value
+
+
 def scalar_dtype(scalar_type: type) -> np.dtype:
     """Canonical dtype of the Python scalar type ``bool``, ``int``, ``float`` or ``complex``."""
     d = python_scalar_dtypes[scalar_type]
@@ -184,10 +189,28 @@ def _answer_wide_request(d: np.dtype, at: str) -> np.dtype:
     if mode == "ERROR":
         raise ValueError(f"Explicitly requested dtype {d}{at} is not available: 64-bit types are off. {how}, "
                          "or jax_explicit_x64_dtypes to 'allow' to have those you name.")
+    if _has_operand_of(d):
+        return d
     narrow = tables.NARROWED[d]
     warnings.warn(f"Explicitly requested dtype {d}{at} is not available, and will be truncated to dtype "
                   f"{narrow}. {how}.", stacklevel=_level_of_user_frame())
     return narrow
+
+
+def _has_operand_of(d: np.dtype) -> bool:
+    """Whether a function of ours, on the way from the user's line to the request, works on an array of dtype ``d``.
+
+    Such arrays were made while 64-bit types were on. What library functions ask for then is the dtype of their operand,
+    which users did not name, and results must not be narrower than the operand.
+    """
+    frame: Any = sys._getframe(3)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "jax":
+        for value in frame.f_locals.values():
+            for x in value if type(value) in (tuple, list) else (value,):
+                if isinstance(x, _jaxlib.Array) and x.dtype == d:
+                    return True
+        frame = frame.f_back
+    return False
 
 
 def _level_of_user_frame() -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from jax import dtypes, lax
 from jax._api.composite import composite
+from jax._ground.families import constant
 from jax._language.avals import typeof
 from jax._language.trace import Tracer
 from jax.errors import ConcretizationTypeError
@@ -140,7 +141,7 @@ def _reduced(data: Any, ids: Any, *, name: str, size: int, sorted_ids: bool, uni
         raise TypeError(f"jax.ops.{name} does not combine booleans; convert them, as in data.astype(int)")
     rest = tuple(typeof(data).shape[1:])
     count = typeof(data).shape[0]
-    start = np.asarray(neutral(dtype)).astype(dtype)
+    start = constant(dtype, neutral(dtype))
     ids = lax.expand_dims(ids, (1,))
     window = tuple(range(1, 1 + len(rest)))
     if bucket is None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from jax import dtypes
 from jax._api.common import (
     FlatFun,
@@ -16,7 +14,7 @@ from jax._api.common import (
 )
 from jax._base.source import api_boundary
 from jax._ground.structural import convert, instantiate_zeros, weak_as
-from jax._language.avals import typeof
+from jax._language.avals import host_constant, typeof
 from jax._language.refs import is_ref_type
 from jax._language.zeros import Zero
 from jax._transforms.jvp import jvp_flat
@@ -82,5 +80,5 @@ def _check_tangent(p: Any, t: Any) -> Any:
         if not got.weak_type and dtypes.canonicalize_dtype(got.dtype) != want.dtype:
             raise TypeError(f"jvp: a primal of dtype {typeof(p).dtype} needs a tangent of dtype {want.dtype}, got "
                             f"{got.dtype}")
-        return np.asarray(t, want.dtype) if isinstance(t, (int, float, complex)) else convert(t, want.dtype)
+        return host_constant(t, want.dtype) if isinstance(t, (int, float, complex)) else convert(t, want.dtype)
     return t

@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from jax import ad, dtypes
 from jax._api.common import (
     FlatFun,
@@ -22,7 +20,7 @@ from jax._api.cotangents import LinStatic, active_leaves, first_outputs, pull_ba
 from jax._base.source import api_boundary
 from jax._ground.references import addupdate_p, get_p, swap_p
 from jax._ground.structural import convert, instantiate_zeros
-from jax._language.avals import typeof
+from jax._language.avals import host_constant, typeof
 from jax._language.refs import Ref, is_ref_type
 from jax._language.staging import leaf_paths
 from jax._language.zeros import Zero
@@ -146,7 +144,7 @@ def _check_cotangent(ct: Any, want: Any) -> Any:
         if not got.weak_type:
             raise TypeError(f"vjp: an output of dtype {want.dtype} was given a cotangent of dtype {got.dtype}; convert "
                             f"it with .astype({want.dtype})")
-        return np.asarray(ct, want.dtype) if isinstance(ct, (int, float, complex)) else convert(ct, want.dtype)
+        return host_constant(ct, want.dtype) if isinstance(ct, (int, float, complex)) else convert(ct, want.dtype)
     return ct
 
 

@@ -9,7 +9,7 @@ from jax._base import config
 from jax._base.caching import register_cache, trace_context
 from jax._dispatch import checks
 from jax._dispatch.program import executable_for
-from jax._language.avals import typeof
+from jax._language.avals import follow_wide_operands, typeof
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo
 from jax._language.staging import trace_to_jaxpr
 from jax._language.trace import Tracer, install_bottom_trace, leaked
@@ -67,7 +67,13 @@ def operation(prim: Any, params: dict[str, Any]) -> Callable[..., Any]:
             if len(traced) > 256:
                 traced.clear()
             info = DebugInfo(prim.name, prim.name)
-            jaxpr = traced[key] = ClosedJaxpr(*trace_to_jaxpr(bind, avals, info))
+            try:
+                jaxpr = traced[key] = ClosedJaxpr(*trace_to_jaxpr(bind, avals, info))
+            except TypeError:
+                wide = follow_wide_operands(args)
+                if wide is None:
+                    raise
+                return fastpath.answer(call(*wide), forget=True)
         executable, committed = executable_for(args, jaxpr=jaxpr, name=prim.name)
         finish = checks.follow_keys(jaxpr, args, prim.name)
         outs = executable.call(args, committed)

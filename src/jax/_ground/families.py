@@ -21,7 +21,7 @@ from jax._ground.structural import (
     sum_axes,
 )
 from jax._language import rules
-from jax._language.avals import ShapedArray, typeof
+from jax._language.avals import ShapedArray, host_constant, typeof
 from jax._language.primitive import Primitive
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering import hlo
@@ -113,6 +113,7 @@ def _same_dtypes(name: str, avals: Sequence[Any]) -> Any:
 # --- constants of the operands' dtype -------------------------------------------------------------------------------
 
 _constants: dict[tuple[Any, Any], Any] = {}
+_WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
 
 def like(x: Any, value: Any) -> Any:
@@ -127,7 +128,7 @@ def constant(dtype: Any, value: Any) -> Any:
     if found is None:
         found = _constants[key] = np.asarray(value, dtype)
         found.flags.writeable = False
-    return found
+    return host_constant(found, dtype) if dtype in _WIDE else found
 
 
 # --- element-wise primitives ----------------------------------------------------------------------------------------

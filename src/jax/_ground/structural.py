@@ -10,7 +10,7 @@ import numpy as np
 from jax import dtypes
 from jax._base.caching import register_cache
 from jax._language import rules
-from jax._language.avals import ShapedArray, typeof
+from jax._language.avals import ShapedArray, host_constant, typeof
 from jax._language.primitive import Primitive
 from jax._language.trace import current_trace
 from jax._language.zeros import UndefinedPrimal, Zero, is_undefined_primal
@@ -85,13 +85,13 @@ on_clear(_device_scalars.clear)
 def scalar(value: Any, dtype: Any) -> Any:
     """A strongly typed constant: a NumPy scalar for programs, a device array that is made once for eager operations."""
     if current_trace.get().staged:
-        return np.array(value, dtype)
+        return host_constant(value, dtype)
     key = (value, dtype, str(value), default_device())
     found = _device_scalars.get(key)
     if found is None:
         if len(_device_scalars) > 256:
             _device_scalars.clear()
-        found = _device_scalars[key] = to_device(np.array(value, dtype))
+        found = _device_scalars[key] = to_device(host_constant(value, dtype))
     return found
 
 
@@ -164,7 +164,7 @@ rules.primitive_batchers[broadcast_in_dim_p] = _broadcast_batch
 def broadcast_to_axis(x: Any, size: Any, axis: int) -> Any:
     """Repeats ``x`` along a new axis."""
     if type(x) in (int, float, bool, complex):
-        x = np.asarray(x, typeof(x).dtype)
+        x = host_constant(x, typeof(x).dtype)
     shape = typeof(x).shape
     axis = axis % (len(shape) + 1)
     dims = [i for i in range(len(shape) + 1) if i != axis]

@@ -6,13 +6,14 @@ every ``bind`` consults compare and hash them by identity.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from jax import dtypes
-from jax._base import _jaxlib
+from jax._base import _jaxlib, config
 
 
 class AbstractValue:
@@ -270,6 +271,44 @@ def _ndarray_aval(x: Any) -> ShapedArray:
     return ShapedArray(x.shape, dtypes.canonicalize_dtype(dtype), False)
 
 
+# --- 64-bit constants while 64-bit types are off ------------------------------------------------------------------
+
+class WideConstant(np.ndarray):
+    """A NumPy array of a 64-bit dtype that stands as it is, also while 64-bit types are off.
+
+    Users' NumPy values are narrowed then. Constants that go with arrays which were made while 64-bit types were on are
+    not, else an operation would see two dtypes.
+    """
+
+
+def host_constant(value: Any, dtype: Any) -> np.ndarray:
+    """``value`` as a NumPy array that is of ``dtype`` wherever it is an operand."""
+    made = np.asarray(value, dtype)
+    return made.view(WideConstant) if dtypes.is_narrowed(made.dtype) else made
+
+
+def follow_wide_operands(args: Sequence[Any]) -> list[Any] | None:
+    """The operands of an operation with host values in the dtype of the 64-bit arrays that they meet.
+
+    None where nothing has to be done: 64-bit types are on, or there are no such arrays, or of several dtypes, or no host
+    values beside them. NumPy values follow if they have that dtype, Python numbers if it can hold their kind.
+    """
+    if config.enable_x64.value:
+        return None
+    wide = {x.aval.dtype for x in args if isinstance(x, _jaxlib.xla.Array) and dtypes.is_narrowed(x.aval.dtype)}
+    if len(wide) != 1:
+        return None
+    dtype = wide.pop()
+    out = [host_constant(x, dtype) if _follows(x, dtype) else x for x in args]
+    return None if all(map(operator.is_, out, args)) else out
+
+
+def _follows(x: Any, dtype: Any) -> bool:
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.dtype == dtype and not isinstance(x, WideConstant)
+    return type(x) in _SCALARS and type(x) is not bool and np.can_cast(dtypes.scalar_dtype(type(x)), dtype, "same_kind")
+
+
 _SCALARS = (bool, int, float, complex)
 
 
@@ -281,6 +320,7 @@ def _scalar_aval(x: Any) -> ShapedArray:
 
 
 aval_makers[np.ndarray] = _ndarray_aval
+aval_makers[WideConstant] = lambda x: ShapedArray(x.shape, x.dtype, False)
 for _t in dtypes.numpy_scalar_types:
     aval_makers[_t] = _ndarray_aval
 for _t in _SCALARS:

@@ -13,7 +13,7 @@ from jax._base import source as source_info
 from jax._language import manual
 from jax._language import printing as _printing  # noqa: F401  (what is staged can be printed)
 from jax._language import trace as trace_mod
-from jax._language.avals import typeof
+from jax._language.avals import WideConstant, follow_wide_operands, typeof
 from jax._language.effects import no_effects
 from jax._language.jaxpr import (
     DebugInfo,
@@ -100,10 +100,10 @@ class StagingTrace(Trace):
         t = type(x)
         if t in _scalar_types:
             return Literal(x, typeof(x))
-        if (t is np.ndarray and x.shape == ()) or isinstance(x, np.generic):
+        if ((t is np.ndarray or t is WideConstant) and x.shape == ()) or isinstance(x, np.generic):
             aval = typeof(x)
             if isinstance(aval.dtype, np.dtype):
-                return Literal(_as_constant(np.asarray(x)), aval)
+                return Literal(x if t is WideConstant else _as_constant(np.asarray(x)), aval)
         return self.lift(x).variable
 
     def lift(self, x: Any) -> StagedTracer:
@@ -124,7 +124,13 @@ class StagingTrace(Trace):
         invars = [x.variable if type(x) is StagedTracer and x._trace is self else self.atom(x) for x in args]
         if self.finished:
             raise RuntimeError(f"{prim} was applied under a trace that has finished")
-        out, effects = abstract_eval(prim, tuple([v.aval for v in invars]), params)
+        try:
+            out, effects = abstract_eval(prim, tuple([v.aval for v in invars]), params)
+        except TypeError:
+            wide = follow_wide_operands(args)
+            if wide is None:
+                raise
+            return StagingTrace.process(self, prim, tuple(wide), params)
         tb = _capture()
         if prim.multiple_results:
             outs: Any = [StagedTracer(self, a, Var(a), tb) for a in out]

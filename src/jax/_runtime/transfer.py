@@ -108,6 +108,12 @@ def put_host(value: np.ndarray, aval: Any, sharding: Any, committed: bool, may_a
 
     The bytes are copied before this returns unless ``may_alias``.
     """
+    if dtypes.is_narrowed(aval.dtype):  # C++ would narrow the value
+        previous = config.enable_x64.swap_local(True)
+        try:
+            return put_host(value, aval, sharding, committed, may_alias)
+        finally:
+            config.enable_x64.swap_local(previous)
     borrow = may_alias or not value.flags.writeable
     if type(sharding) is SingleDeviceSharding:
         how = _BORROW if borrow else _READ_NOW

@@ -13,7 +13,7 @@ from jax._base.caching import no_context, weak_cache
 from jax._base.source import api_boundary
 from jax._ground.structural import convert_element_type_p
 from jax._language import rules
-from jax._language.avals import ShapedArray, typeof
+from jax._language.avals import ShapedArray, host_constant, typeof
 from jax._language.effects import ordered_effects, shifted
 from jax._language.jaxpr import ClosedJaxpr, Literal, Var, new_jaxpr_eqn, no_source
 from jax._language.primitive import Primitive
@@ -188,7 +188,7 @@ def _clamped(index: Any, aval: Any, last: int) -> Any:
     if aval.dtype.itemsize < 4 or aval.dtype != np.int32:
         # Clamped first: a wide or unsigned index must not wrap, and a narrow one may not reach the last branch.
         top = min(last, np.iinfo(aval.dtype).max)
-        index = clamp(np.zeros((), aval.dtype), index, np.asarray(top, aval.dtype))
+        index = clamp(host_constant(0, aval.dtype), index, host_constant(top, aval.dtype))
         return convert_element_type_p.bind(index, new_dtype=np.dtype(np.int32), weak_type=False, sharding=None)
     return clamp(np.int32(0), index, np.int32(last))
 
@@ -271,7 +271,7 @@ def _strengthened(closed: ClosedJaxpr, strong: tuple[bool, ...]) -> ClosedJaxpr:
             continue
         aval = v.aval.strip_weak_type()
         if type(v) is Literal:
-            outvars[i] = Literal(np.asarray(v.val, aval.dtype), aval)
+            outvars[i] = Literal(host_constant(v.val, aval.dtype), aval)
             continue
         outvars[i] = Var(aval)
         params = {"new_dtype": aval.dtype, "weak_type": False, "sharding": None}

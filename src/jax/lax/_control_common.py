@@ -16,7 +16,7 @@ from jax._base.caching import cache, weak_cache
 from jax._ground.families import without_derivative
 from jax._ground.structural import convert_element_type_p
 from jax._language import manual
-from jax._language.avals import ShapedArray, typeof
+from jax._language.avals import ShapedArray, host_constant, typeof
 from jax._language.axes import axis_env
 from jax._language.effects import control_flow_allowed_effects
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo, Literal
@@ -57,10 +57,10 @@ def with_aval(x: Any, old: Any, new: Any) -> Any:
     if old is new:
         return x
     if type(x) in _SCALARS:
-        x = np.asarray(x, new.dtype)
+        x = host_constant(x, new.dtype)
     if manual.vma_of(new) - manual.vma_of(old):
         x = manual.casts["vary"](x, tuple(sorted(manual.vma_of(new) - manual.vma_of(old), key=str)))
-    if type(x) is np.ndarray or old.dtype == new.dtype and old.weak_type == new.weak_type:
+    if isinstance(x, np.ndarray) or old.dtype == new.dtype and old.weak_type == new.weak_type:
         return x
     return convert_element_type_p.bind(x, new_dtype=new.dtype, weak_type=new.weak_type, sharding=None)
 

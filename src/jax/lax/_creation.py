@@ -14,7 +14,7 @@ from jax._base._jaxlib import ArrayImpl
 from jax._ground.families import NUMERIC, check_category, constant
 from jax._ground.structural import broadcast_in_dim_p, convert_element_type_p
 from jax._language import rules
-from jax._language.avals import ShapedArray, typeof
+from jax._language.avals import ShapedArray, host_constant, typeof
 from jax._language.primitive import Primitive
 from jax._language.trace import Tracer
 from jax._language.zeros import Zero
@@ -60,9 +60,9 @@ def _scalar(value: Any, aval: Any, dtype: Any, weak: bool) -> Any:
     if kind is float or kind is int or kind is bool or kind is complex:
         if weak or (dtype == aval.dtype and not aval.weak_type):
             return value
-        return np.asarray(value).astype(dtype)
+        return host_constant(np.asarray(value).astype(dtype), dtype)
     if isinstance(value, (np.ndarray, np.generic)):
-        return np.asarray(value).astype(dtype)
+        return host_constant(np.asarray(value).astype(dtype), dtype)
     if aval.dtype == dtype and aval.weak_type == weak:
         return value
     return convert_element_type_p.bind(value, new_dtype=dtype, weak_type=weak, sharding=None)

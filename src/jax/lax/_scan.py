@@ -13,7 +13,7 @@ from jax._base.caching import no_context, weak_cache
 from jax._base.source import api_boundary
 from jax._ground.structural import broadcast_to_axis
 from jax._language import rules
-from jax._language.avals import physical_aval, typeof
+from jax._language.avals import ShapedArray, physical_aval, typeof
 from jax._language.effects import ordered_effects
 from jax._language.jaxpr import ClosedJaxpr
 from jax._language.primitive import Primitive
@@ -360,7 +360,7 @@ def _i32(value: int) -> Any:
 def zeros(aval: Any) -> Any:
     """Zeros of a type, as one broadcast of a scalar."""
     plain = physical_aval(aval)
-    return hlo.broadcast_in_dim(hlo.ir_constant(np.zeros((), plain.dtype)), plain, ())
+    return hlo.broadcast_in_dim(hlo.ir_constant(np.zeros((), plain.dtype), ShapedArray((), plain.dtype)), plain, ())
 
 
 def _reshape(x: Any, shape: Sequence[int]) -> Any:

@@ -12,7 +12,7 @@ from jax._base import config
 from jax._base.caching import no_context, weak_cache
 from jax._base.source import api_boundary
 from jax._language import rules
-from jax._language.avals import ShapedArray, typeof
+from jax._language.avals import ShapedArray, host_constant, typeof
 from jax._language.effects import RefEffect, ordered_effects, shifted
 from jax._language.jaxpr import ClosedJaxpr, Literal
 from jax._language.primitive import Primitive
@@ -286,7 +286,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: An
                 pass
         return run_while("fori_loop", _below, body_fun, _counted_to, init, hidden=2)[2]
     first, last = int(lower), int(upper)
-    start: Any = first if aval.weak_type else np.asarray(first, aval.dtype)
+    start: Any = first if aval.weak_type else host_constant(first, aval.dtype)
     (_, out), _ = run_scan("fori_loop", body_fun, _counted, (start, init_val), None, max(last - first, 0), False,
                            1 if unroll is None else unroll, hidden=True)
     return out
@@ -312,13 +312,13 @@ def _bounds_type(lower: Any, upper: Any) -> Any:
 def _bound(x: Any, aval: Any) -> Any:
     if aval.weak_type:
         return x if isinstance(x, Array) else int(x)
-    return with_aval(x, typeof(x), aval) if isinstance(x, Array) else np.asarray(x, aval.dtype)
+    return with_aval(x, typeof(x), aval) if isinstance(x, Array) else host_constant(x, aval.dtype)
 
 
 def _next(i: Any) -> Any:
     if not isinstance(i, Array):  # with jit off
         return i + 1
-    return add(i, 1 if i.aval.weak_type else np.asarray(1, i.aval.dtype))
+    return add(i, 1 if i.aval.weak_type else host_constant(1, i.aval.dtype))
 
 
 def _counted(body_fun: Callable[..., Any]) -> Callable[..., Any]:

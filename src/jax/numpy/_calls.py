@@ -20,6 +20,7 @@ import numpy as np
 from jax import dtypes
 from jax._api.jit import jit
 from jax._base.config import enable_x64, numpy_rank_promotion
+from jax._language.avals import host_constant
 from jax._language.trace import bottom, current_trace
 from jax.numpy._promotion import promote_shapes
 
@@ -156,11 +157,11 @@ def _literal(value: Any, aval: Any) -> Any:
 
 def _constant(value: Any, dtype: Any) -> Any:
     if not value or value != value:  # zeros have signs, and NaN is not found again
-        return np.asarray(value, dtype)
+        return host_constant(value, dtype)
     found = _constants.get((dtype, value))
     if found is None:
         if len(_constants) > 4096:  # a bound, not a leak
             _constants.clear()
         found = _constants[dtype, value] = np.asarray(value, dtype)
         found.flags.writeable = False
-    return found
+    return host_constant(found, dtype) if dtype.itemsize >= 8 else found

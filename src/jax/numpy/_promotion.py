@@ -16,7 +16,7 @@ from jax._base.config import numpy_rank_promotion
 from jax._ground.families import category, constant
 from jax._ground.structural import broadcast_in_dim_p, convert_element_type_p
 from jax._language import dims
-from jax._language.avals import not_an_array_message, typeof
+from jax._language.avals import host_constant, not_an_array_message, typeof
 
 Array = xla.Array
 _PYTHON_SCALARS = (bool, int, float, complex)
@@ -100,7 +100,7 @@ def as_dtype(x: Any, dtype: Any, weak: bool) -> Any:
     if (have.dtype is dtype or have.dtype == dtype) and (have.weak_type or not weak):
         return x
     if not weak and isinstance(x, np.generic | np.ndarray) and not x.shape and isinstance(dtype, np.dtype):
-        return np.asarray(np.asarray(x, have.dtype), dtype)
+        return host_constant(np.asarray(x, have.dtype), dtype)
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak, sharding=None)
 
 
@@ -121,13 +121,13 @@ def _scalar_as(x: Any, t: type, dtype: Any, weak: bool) -> Any:
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=True, sharding=None)
     if t is int and isinstance(dtype, np.dtype) and dtype.kind in "iu":
         return _wrapped(x, dtype)
-    return np.asarray(x, dtype) if isinstance(dtype, np.dtype) else x
+    return host_constant(x, dtype) if isinstance(dtype, np.dtype) else x
 
 
 def _wrapped(x: int, dtype: np.dtype) -> np.ndarray:
     bounds = np.iinfo(dtype)
     if bounds.min <= x <= bounds.max:
-        return np.asarray(x, dtype)
+        return host_constant(x, dtype)
     return np.asarray(dtypes.scalar_to_numpy(x)).astype(dtype)
 
 

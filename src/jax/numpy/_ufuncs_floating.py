@@ -8,6 +8,7 @@ import numpy as np
 
 from jax import dtypes, lax
 from jax._api.composite import composite
+from jax._ground.families import constant
 from jax._language.avals import typeof
 from jax._language.trace import current_trace
 from jax.lax._select import where as _where
@@ -430,8 +431,8 @@ def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
         return _as_array(x)
     dtype = typeof(x).dtype
     limits = dtypes.finfo(dtype)
-    posinf = limits.max if posinf is None else posinf
-    neginf = limits.min if neginf is None else neginf
+    posinf = constant(dtype, limits.max) if posinf is None else posinf
+    neginf = constant(dtype, limits.min) if neginf is None else neginf
     nan, posinf, neginf = (lax.convert_element_type(v, dtype) for v in (nan, posinf, neginf))
     out = x
     masks = lax.ne(x, x), lax.eq(x, const(x, np.inf)), lax.eq(x, const(x, -np.inf))

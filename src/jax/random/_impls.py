@@ -18,7 +18,7 @@ from jax._api.vmap import vmap
 from jax._base import config
 from jax._ground.families import batch_elementwise, broadcast_shapes_of, zero_derivative
 from jax._language import rules
-from jax._language.avals import ShapedArray, typeof
+from jax._language.avals import ShapedArray, host_constant, typeof
 from jax._language.primitive import Primitive
 from jax._lowering.rules import register_lowering
 from jax._lowering.subprograms import cache_lowering, lower_fun
@@ -137,7 +137,8 @@ def threefry_seed(seed: Any) -> Any:
         high = lax.convert_element_type(lax.shift_right_logical(seed, np.array(32, dtype)), UINT32)
     else:
         high = lax.full_like(seed, 0, dtype=UINT32)
-    low = lax.convert_element_type(lax.bitwise_and(seed, np.array(0xFFFFFFFF, np.uint64).astype(dtype)), UINT32)
+    mask = host_constant(np.array(0xFFFFFFFF, np.uint64).astype(dtype), dtype)
+    low = lax.convert_element_type(lax.bitwise_and(seed, mask), UINT32)
     return _as_key((high, low))
 
 
