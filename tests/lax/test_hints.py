@@ -109,3 +109,16 @@ def test_pdot():
 def test_what_is_refused(call, message):
     with pytest.raises(NotImplementedError, match=message):
         call()
+
+
+def test_fills_by_their_own_names():
+    from jax.extend.core import primitives  # where libraries find them
+
+    x = jnp.arange(3.0)
+    zeros = primitives.zeros_like_p.bind
+    assert zeros(x).tolist() == [0.0] * 3 == jax.jit(zeros)(x).tolist()
+    assert jax.grad(lambda v: (zeros(v) + v).sum())(x).tolist() == [1.0] * 3
+    assert jax.vmap(zeros)(jnp.ones((2, 3))).tolist() == [[0.0] * 3] * 2
+    assert primitives.empty2_p.bind(shape=(2,), dtype=np.dtype("int32")).tolist() == [0, 0]
+    with pytest.raises(NotImplementedError, match="jax.lax.empty"):
+        primitives.empty2_p.bind(shape=(2,), dtype=np.dtype("int32"), out_sharding=jax.P())

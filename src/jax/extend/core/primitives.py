@@ -36,6 +36,7 @@ _homes = {
     "jax.lax._dynamic_slice": "dynamic_slice_p dynamic_update_slice_p",
     "jax.lax._exponential": "exp2_p exp_p expm1_p log1p_p log2_p log_p logistic_p",
     "jax.lax._fft": "fft_p",
+    "jax.lax._fills": "empty2_p zeros_like_p",
     "jax.lax._gather": "gather_p",
     "jax.lax._incomplete_beta": "regularized_incomplete_beta_p",
     "jax.lax._incomplete_gamma": "igamma_grad_a_p igamma_p igammac_p random_gamma_grad_p",
