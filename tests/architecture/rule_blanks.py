@@ -9,7 +9,7 @@ BLANKS: dict[str, dict[str, str]] = {
         "a form in which LAPACK returns factors; the factorisations themselves have derivatives":
             "geqp3 geqrf hessenberg householder_product ormqr schur tridiagonal",
         "occurs in lowering only": "fence lapack_call",
-        "takes no operands": "axis_index create_token empty platform_index",
+        "takes no operands": "axis_index create_token platform_index",
         "takes tokens, which have no derivatives": "after_all",
         "a name only: what it would do is refused": "infeed outfeed",
         "the trace calls the function's own rule": "custom_jvp_call custom_vjp_call",
@@ -26,7 +26,7 @@ BLANKS: dict[str, dict[str, str]] = {
         "nothing is known of what it calls": "debug_callback inspect_sharding ffi_call io_callback pure_callback",
         "a factorisation is not linear, and its tangents are made of linear primitives":
             "cholesky cholesky_update eig eigh lu qr svd symmetric_product",
-        "takes no operands": "axis_index create_token empty platform_index",
+        "takes no operands": "axis_index create_token platform_index",
         "takes tokens, which have no derivatives": "after_all",
         "a name only: what it would do is refused": "infeed outfeed",
         "has no results": "dce_sink",
@@ -52,7 +52,7 @@ BLANKS: dict[str, dict[str, str]] = {
     "batching": {
         "the trace maps the function and its rule": "custom_jvp_call custom_vjp_call",
         "occurs in lowering only": "fence lapack_call",
-        "takes no operands": "create_token empty platform_index",
+        "takes no operands": "create_token platform_index",
         "a name only: what it would do is refused": "infeed outfeed",
     },
 }
