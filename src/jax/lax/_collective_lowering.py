@@ -28,6 +28,18 @@ def _region(ctx: LoweringContext, names: Sequence[Any]) -> Region:
     return region
 
 
+def _groups(ctx: LoweringContext, names: Sequence[Any], within: Any) -> list[list[int]]:
+    """The groups of partitions that communicate: along the axes, or within groups of positions along them.
+
+    Shorter groups end in -1.
+    """
+    groups = _region(ctx, names).groups(names)
+    if within is None:
+        return groups
+    longest = max(len(positions) for positions in within)
+    return [[g[i] for i in positions] + [-1] * (longest - len(positions)) for g in groups for positions in within]
+
+
 def _combine(operation: str) -> Callable[[Any, Any], Any]:
     return lambda a, b: _jaxlib.ir.Operation.create(operation, (a.type,), (a, b)).result
 
@@ -45,7 +57,7 @@ def reduction(operation: str, over_axes: Callable[[Any, tuple[int, ...]], Any]) 
     def rule(ctx: LoweringContext, x: Any, *, axes: Any, axis_index_groups: Any) -> Any:
         positional = tuple(a for a in axes if isinstance(a, int))
         named = tuple(a for a in axes if not isinstance(a, int))
-        groups = _region(ctx, named).groups(named) if named else [[0]]
+        groups = _groups(ctx, named, axis_index_groups) if named else [[0]]
         if positional:
             x = lower_fun(lambda v: over_axes(v, positional), multiple_results=False)(ctx, x)[0]
         if len(groups[0]) == 1:
@@ -71,7 +83,7 @@ def _reshape(x: Any, shape: Sequence[int]) -> Any:
 def lower_all_gather(ctx: LoweringContext, x: Any, *, all_gather_dimension: int, axis_name: Any, axis_index_groups: Any,
                      axis_size: int, tiled: bool) -> Any:
     names = _names(axis_name)
-    groups = _region(ctx, names).groups(names)
+    groups = _groups(ctx, names, axis_index_groups)
     out = ctx.avals_out[0]
     if axis_size == 1:
         return [_reshape(x, out.shape)]
@@ -84,7 +96,7 @@ def lower_all_gather(ctx: LoweringContext, x: Any, *, all_gather_dimension: int,
 def lower_reduce_scatter(ctx: LoweringContext, x: Any, *, axis_name: Any, scatter_dimension: int, axis_index_groups: Any,
                          axis_size: int, tiled: bool) -> Any:
     names = _names(axis_name)
-    groups = _region(ctx, names).groups(names)
+    groups = _groups(ctx, names, axis_index_groups)
     out = ctx.avals_out[0]
     if axis_size == 1:
         return [_reshape(x, out.shape)]
@@ -106,7 +118,7 @@ def lower_ppermute(ctx: LoweringContext, x: Any, *, axis_name: Any, perm: Any) -
 def lower_all_to_all(ctx: LoweringContext, x: Any, *, split_axis: int, concat_axis: int, axis_name: Any,
                      axis_index_groups: Any, tiled: bool) -> Any:
     names = _names(axis_name)
-    groups = _region(ctx, names).groups(names)
+    groups = _groups(ctx, names, axis_index_groups)
     n, aval = len(groups[0]), ctx.avals_in[0]
     if tiled:
         if n > 1:

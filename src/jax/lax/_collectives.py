@@ -45,10 +45,34 @@ def _names(axis_name: AxisName) -> tuple[Any, ...]:
     return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
-def _no_groups(groups: Any, api: str) -> None:
+def _no_groups(groups: Any, api: Any) -> None:
     if groups is not None:
         raise NotImplementedError(f"{api}: axis_index_groups is not supported under vmap; split the axis with a reshape "
                                   "and nested vmaps instead")
+
+
+def _groups(groups: Any, names: tuple[Any, ...], api: str, same_size: bool = True) -> Any:
+    """``axis_index_groups`` as tuples: every position along the axes in one group.
+
+    Raises:
+      ValueError: an axis is a position, positions are missing or occur twice, or the groups have several sizes.
+    """
+    if groups is None:
+        return None
+    if any(isinstance(a, int) for a in names):
+        raise ValueError(f"{api}: axis_index_groups divides named axes and can't be used with array axes, got {names}")
+    groups = tuple(tuple(int(i) for i in g) for g in groups)
+    n = _axis_size(names)
+    if sorted(i for g in groups for i in g) != list(range(n)) or not all(groups):
+        raise ValueError(f"{api}: axis_index_groups must cover all indices exactly once: range({n}), got {groups}")
+    if same_size and len({len(g) for g in groups}) > 1:
+        raise ValueError(f"{api}: axis_index_groups must all have the same size, got {groups}")
+    return groups
+
+
+def _members(names: Any, groups: Any) -> int:
+    """How many positions take part in one exchange."""
+    return _axis_size(names) if groups is None else len(groups[0])
 
 
 def _collective(name: str, abstract: Callable[..., Any], batch: Callable[..., Any], lower: Callable[..., Any],
@@ -62,7 +86,8 @@ def _collective(name: str, abstract: Callable[..., Any], batch: Callable[..., An
     def varies(ins: Any, params: dict[str, Any], outs: Any) -> list[frozenset[Any]]:
         axes = frozenset().union(*ins)
         named = frozenset(_names(params.get("axes", params.get("axis_name")))) & manual.typed_axes()
-        return [axes - named if same else axes | named] * len(outs)
+        alike = same and params.get("axis_index_groups") is None  # groups have results of their own
+        return [axes - named if alike else axes | named] * len(outs)
 
     def typed(*avals: Any, **params: Any) -> Any:
         names = params.get("axes", params.get("axis_name"))
@@ -86,7 +111,6 @@ def _pass_batch(prim: Primitive, axis: AxisData, args: Any, dims: Any, params: d
 def _reduction(name: str, over_axes: Callable[[Any, tuple[int, ...]], Any], unmapped: Callable[[Any, Any], Any],
                lower: Callable[..., Any]) -> Primitive:
     def abstract(x: Any, *, axes: Any, axis_index_groups: Any) -> Any:
-        _no_groups(axis_index_groups, name)
         positional = [a for a in axes if isinstance(a, int)]
         return x.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in positional))
 
@@ -99,6 +123,7 @@ def _reduction(name: str, over_axes: Callable[[Any, tuple[int, ...]], Any], unma
             shifted = tuple(a + (d is not None and a >= d) for a in positional)
             out = prim.bind(x, axes=(*rest, *shifted), axis_index_groups=axis_index_groups)
             return out, None if d is None else d - sum(a < d for a in shifted)
+        _no_groups(axis_index_groups, name)
         if d is None:
             x = unmapped(x, axis.size)
             x = over_axes(x, positional) if positional else x
@@ -107,6 +132,8 @@ def _reduction(name: str, over_axes: Callable[[Any, tuple[int, ...]], Any], unma
         return (prim.bind(x, axes=rest, axis_index_groups=axis_index_groups) if rest else x), None
     def typed(args: Any, params: dict[str, Any]) -> Any:
         """Over mesh axes along which the operand is the same everywhere there is nothing to communicate."""
+        if params["axis_index_groups"] is not None:
+            return None
         x, axes = args[0], params["axes"]
         known = manual.typed_axes() - manual.vma_of(typeof(x))
         local = tuple(a for a in axes if a in known)
@@ -156,7 +183,8 @@ def _psum_transpose(ct: Any, x: Any, axes: Any, groups: Any) -> Any:
     for a in sorted(a for a in axes if isinstance(a, int)):
         ct = broadcast_to_axis(ct, x.aval.shape[a], a)
     # Over mesh axes with types, the cotangent of what is the same everywhere has been added up already.
-    typed = manual.typed_axes()
+    # Within groups the sum is not the same everywhere.
+    typed = manual.typed_axes() if groups is None else frozenset()
     named = tuple(a for a in named if a not in typed)
     return psum_p.bind(ct, axes=named, axis_index_groups=groups) if named else ct
 
@@ -164,17 +192,21 @@ def _psum_transpose(ct: Any, x: Any, axes: Any, groups: Any) -> Any:
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     """The sum of a tree of arrays over a named axis (or several). Python numbers are multiplied by the axis's size.
 
+    ``axis_index_groups`` holds lists of positions along the axis: the sum is over each list's positions. It is taken
+    where axes are devices, not under :func:`vmap`.
+
     Raises:
       NameError: the axis is not bound here.
+      ValueError: the groups don't cover the axis.
     """
     names = _names(axis_name)
-    _no_groups(axis_index_groups, "psum")
     named = tuple(a for a in names if not isinstance(a, int))
-    size = _axis_size(named)
+    groups = _groups(axis_index_groups, names, "psum", same_size=False)
+    size = _members(named, groups)
     leaves = tree_leaves(x)
-    if leaves and all(type(leaf) in (int, float, complex, bool) for leaf in leaves) and len(named) == len(names):
+    if (groups is None or len({len(g) for g in groups}) == 1) and leaves and all(type(leaf) in (int, float, complex, bool) for leaf in leaves) and len(named) == len(names):
         return tree_map(lambda leaf: leaf * size, x)
-    return tree_map(lambda leaf: psum_p.bind(_number(leaf), axes=names, axis_index_groups=None), x)
+    return tree_map(lambda leaf: psum_p.bind(_number(leaf), axes=names, axis_index_groups=groups), x)
 
 
 def _number(x: Any) -> Any:
@@ -187,13 +219,13 @@ def _number(x: Any) -> Any:
 
 def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     """The mean of a tree of arrays over a named axis (or several)."""
-    _no_groups(axis_index_groups, "pmean")
-    n = _axis_size(tuple(a for a in _names(axis_name) if not isinstance(a, int)))
+    named = tuple(a for a in _names(axis_name) if not isinstance(a, int))
+    n = _members(named, _groups(axis_index_groups, _names(axis_name), "pmean"))
 
     def mean(leaf: Any) -> Any:
         if type(leaf) in (int, float, complex):
             return leaf
-        total = psum(leaf, axis_name)
+        total = psum(leaf, axis_name, axis_index_groups=axis_index_groups)
         dtype = typeof(total).dtype
         if np.issubdtype(dtype, np.integer):
                 total = convert_element_type(total, np.dtype("float32"))
@@ -212,10 +244,10 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 
 
 def _extremum(prim: Primitive, x: Any, axis_name: AxisName, groups: Any) -> Any:
-    _no_groups(groups, prim.name)
     names = _names(axis_name)
     _axis_size(tuple(a for a in names if not isinstance(a, int)))
-    return tree_map(lambda leaf: prim.bind(leaf, axes=names, axis_index_groups=None), x)
+    groups = _groups(groups, names, prim.name, same_size=False)
+    return tree_map(lambda leaf: prim.bind(leaf, axes=names, axis_index_groups=groups), x)
 
 
 # --- axis_index, axis_size ------------------------------------------------------------------------------------------
@@ -264,6 +296,7 @@ def _gather_batch(axis: AxisData, args: Any, dims: Any, *, all_gather_dimension:
         x = move_axis(x, d, 0)
         return all_gather_p.bind(x, all_gather_dimension=at + 1, axis_name=axis_name, axis_size=axis_size,
                                  axis_index_groups=axis_index_groups, tiled=tiled), 0
+    _no_groups(axis_index_groups, "all_gather")
     if len(axis_name) > 1:
         raise NotImplementedError("all_gather over several axes under vmap: gather over one axis after another")
     x = match_axis(axis.size, d, at, x)
@@ -273,7 +306,7 @@ def _gather_batch(axis: AxisData, args: Any, dims: Any, *, all_gather_dimension:
     return x, None
 
 
-all_gather_p = _collective("all_gather", _gather_abstract, _gather_batch, lower_all_gather)
+all_gather_p: Primitive = _collective("all_gather", _gather_abstract, _gather_batch, lower_all_gather)
 deflinear(all_gather_p, lambda ct, x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled: [
     reduce_scatter_p.bind(ct, axis_name=axis_name, scatter_dimension=all_gather_dimension,
                           axis_index_groups=axis_index_groups, axis_size=axis_size, tiled=tiled)])
@@ -282,15 +315,16 @@ deflinear(all_gather_p, lambda ct, x, *, all_gather_dimension, axis_name, axis_i
 def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False,
                to: Any = None) -> Any:
     """All values along a named axis, stacked at a new ``axis`` (or with ``tiled`` joined along it)."""
-    _no_groups(axis_index_groups, "all_gather")
     if to is not None:
         raise NotImplementedError("all_gather: the option to needs a mesh; leave it out")
-    names, n = _names(axis_name), _axis_size(axis_name)
+    names = _names(axis_name)
+    groups = _groups(axis_index_groups, names, "all_gather")
+    n = _members(names, groups)
 
     def gather(leaf: Any) -> Any:
         ndim = typeof(leaf).ndim
         at = axis % (ndim + (not tiled)) if ndim + (not tiled) else axis
-        return all_gather_p.bind(leaf, all_gather_dimension=at, axis_name=names, axis_index_groups=None, axis_size=n,
+        return all_gather_p.bind(leaf, all_gather_dimension=at, axis_name=names, axis_index_groups=groups, axis_size=n,
                                  tiled=tiled)
     return tree_map(gather, x)
 
@@ -321,6 +355,7 @@ def _scatter_batch(axis: AxisData, args: Any, dims: Any, *, axis_name: Any, scat
         x = move_axis(x, d, 0)
         return reduce_scatter_p.bind(x, axis_name=axis_name, scatter_dimension=at + 1, axis_size=axis_size,
                                      axis_index_groups=axis_index_groups, tiled=tiled), 0
+    _no_groups(axis_index_groups, "psum_scatter")
     x = mul(x, _like(x, axis.size)) if d is None else sum_axes(x, (d,))
     if tiled:
         shape = typeof(x).shape
@@ -328,7 +363,7 @@ def _scatter_batch(axis: AxisData, args: Any, dims: Any, *, axis_name: Any, scat
     return x, at
 
 
-reduce_scatter_p = _collective("reduce_scatter", _scatter_abstract, _scatter_batch, lower_reduce_scatter)
+reduce_scatter_p: Primitive = _collective("reduce_scatter", _scatter_abstract, _scatter_batch, lower_reduce_scatter)
 deflinear(reduce_scatter_p, lambda ct, x, *, axis_name, scatter_dimension, axis_index_groups, axis_size, tiled: [
     all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, axis_name=axis_name,
                       axis_index_groups=axis_index_groups, axis_size=axis_size, tiled=tiled)])
@@ -337,10 +372,11 @@ deflinear(reduce_scatter_p, lambda ct, x, *, axis_name, scatter_dimension, axis_
 def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups: Any = None,
                  tiled: bool = False) -> Any:
     """The sum over a named axis, of which each position keeps its slice along ``scatter_dimension``."""
-    _no_groups(axis_index_groups, "psum_scatter")
-    names, n = _names(axis_name), _axis_size(axis_name)
+    names = _names(axis_name)
+    groups = _groups(axis_index_groups, names, "psum_scatter")
+    n = _members(names, groups)
     return tree_map(lambda leaf: reduce_scatter_p.bind(
-        leaf, axis_name=names, scatter_dimension=scatter_dimension % typeof(leaf).ndim, axis_index_groups=None,
+        leaf, axis_name=names, scatter_dimension=scatter_dimension % typeof(leaf).ndim, axis_index_groups=groups,
         axis_size=n, tiled=tiled), x)
 
 
@@ -415,7 +451,7 @@ def _check_split(shape: Any, split_axis: int, n: int, tiled: bool) -> None:
 
 def _to_all_abstract(x: Any, *, split_axis: int, concat_axis: int, axis_name: Any, axis_index_groups: Any,
                      tiled: bool) -> Any:
-    n = _axis_size(axis_name)
+    n = _members(axis_name, axis_index_groups)
     shape = list(x.shape)
     _check_split(x.shape, split_axis, n, tiled)
     if tiled:
@@ -434,6 +470,7 @@ def _to_all_batch(axis: AxisData, args: Any, dims: Any, *, split_axis: int, conc
         x = move_axis(x, d, 0)
         return all_to_all_p.bind(x, split_axis=split_axis + 1, concat_axis=concat_axis + 1, axis_name=axis_name,
                                  axis_index_groups=axis_index_groups, tiled=tiled), 0
+    _no_groups(axis_index_groups, "all_to_all")
     x = match_axis(axis.size, d, 0, x)
     n, shape = axis.size, typeof(x).shape
     if not tiled:
@@ -459,9 +496,9 @@ deflinear(all_to_all_p, lambda ct, x, *, split_axis, concat_axis, axis_name, axi
 def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None,
                tiled: bool = False) -> Any:
     """Splits ``split_axis`` over a named axis and joins what arrives along ``concat_axis``."""
-    _no_groups(axis_index_groups, "all_to_all")
     names = _names(axis_name)
-    n = _axis_size(names)
+    groups = _groups(axis_index_groups, names, "all_to_all")
+    n = _members(names, groups)
 
     def exchange(leaf: Any) -> Any:
         shape = typeof(leaf).shape
@@ -471,7 +508,7 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
                              f"of shape {shape}")
         _check_split(shape, split_axis % ndim, n, tiled)  # under vmap no abstract evaluation sees the shape of an example
         return all_to_all_p.bind(leaf, split_axis=split_axis % ndim, concat_axis=concat_axis % ndim, axis_name=names,
-                                 axis_index_groups=None, tiled=tiled)
+                                 axis_index_groups=groups, tiled=tiled)
     return tree_map(exchange, x)
 
 
