@@ -8,6 +8,7 @@ import numpy as np
 
 from jax import dtypes, lax
 from jax._api.composite import composite
+from jax._base.source import make_boundaries
 from jax._ground.families import constant
 from jax._language.avals import typeof
 from jax._language.trace import Tracer
@@ -154,3 +155,6 @@ def _reduced(data: Any, ids: Any, *, name: str, size: int, sorted_ids: bool, uni
     parts = scatter(lax.full((buckets, size, *rest), start), lax.concatenate([which, ids], 1), data, numbers,
                     indices_are_sorted=False, unique_indices=unique, mode=mode)
     return reduce(parts, (0,))
+
+
+make_boundaries(globals())

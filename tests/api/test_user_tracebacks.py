@@ -29,10 +29,48 @@ FAILURES = {
     "in a mapped function": lambda: jax.vmap(_branches)(jnp.ones(2)),
     "an operator": lambda: jnp.ones(3) + jnp.ones(4),
     "a reflected operator": lambda: np.ones(3) @ jnp.ones(4),
+    "an element-wise function": lambda: jnp.add(jnp.ones(3), jnp.ones(4)),
+    "a function of one array": lambda: jnp.sin("a"),
+    "a reduction": lambda: jnp.sum(jnp.ones(3), axis=5),
+    "a statistic": lambda: jnp.var(jnp.ones(3), axis=5),
+    "a product": lambda: jnp.matmul(jnp.ones((2, 3)), jnp.ones((2, 3))),
+    "joining": lambda: jnp.concatenate([jnp.ones(3), jnp.ones((3, 3))]),
+    "creation": lambda: jnp.zeros("a"),
+    "a method": lambda: jnp.ones(3).reshape(5),
+    "a method that reduces": lambda: jnp.ones(3).sum(axis=5),
+    "an index": lambda: jnp.ones(3)["a"],
+    "an update": lambda: jnp.ones(3).at[0].set(jnp.ones(7)),
+    "linear algebra": lambda: jnp.linalg.solve(jnp.ones((2, 3)), jnp.ones(2)),
+    "a transform": lambda: jnp.fft.fft(jnp.ones(3), axis=4),
+    "nn": lambda: jax.nn.softmax(jnp.ones(3), axis=4),
+    "random": lambda: jax.random.normal(jax.random.key(0), "a"),
+    "segments": lambda: jax.ops.segment_sum(jnp.ones(3), jnp.ones(3)),
 }
 
 
+def _text(x):
+    return {"a": "hello", "b": x}
+
+
+def _two_scopes(x):
+    with jax.named_scope("foo"), jax.named_scope("bar"):
+        return jnp.sin(x)
+
+
 MESSAGES = {
+    "key + 1": (lambda: jax.random.key(0) + 1, TypeError, ["add does not take", "key<fry>, int32", "jax.random.split"]),
+    "2 * key": (lambda: 2. * jax.random.key(0), TypeError, ["multiply does not take", "float32, key<fry>"]),
+    "key < array": (lambda: jax.jit(lambda k: k < jnp.ones(2))(jax.random.key(0)), TypeError, ["less does not take"]),
+    "keys @ keys": (lambda: jax.random.split(jax.random.key(0)) @ jax.random.split(jax.random.key(0)), TypeError,
+                    ["operands of dtypes key<fry> and key<fry> cannot be multiplied"]),
+    "tangent of another dtype": (lambda: jax.jvp(jnp.sin, (1.,), (1,)), TypeError,
+                                 ["of dtype float32 needs a tangent of dtype float32", "got 1 of dtype int32"]),
+    "tangent of another width": (lambda: jax.jvp(jnp.sin, (jnp.float16(1),), (1.,)), TypeError, ["dtype float16, got 1.0"]),
+    "complex tangent": (lambda: jax.jvp(jnp.sin, (1.,), (1j,)), TypeError, ["dtype float32, got 1j of dtype complex64"]),
+    "float0": (lambda: jax.jvp(jnp.sin, (1.,), (np.zeros((), jax.dtypes.float0),)), TypeError, ["must have dtype float32"]),
+    "jit of None": (lambda: jax.jit(None), TypeError, ["jit takes a function", "got None"]),
+    "jit of None with options": (lambda: jax.jit(None, static_argnums=0), TypeError, ["jit takes a function"]),
+    "vmap to text": (lambda: jax.vmap(_text)(jnp.ones(3)), TypeError, ["vmap of _text: the output ['a']", "'hello'"]),
     "shape": (lambda: jax.jit(lambda count: jnp.zeros((2, count)))(3), TypeError,
               ["shapes must be sequences of integers", "the argument count", "static_argnums", "test_user_tracebacks.py"]),
     "slice": (lambda: jax.jit(lambda x, count: x[:count])(jnp.ones(3), 2), IndexError,
@@ -74,3 +112,33 @@ def test_known_values_are_formatted():
 @pytest.mark.parametrize("name", FAILURES)
 def test_no_frames_of_the_library(name):
     assert _internal_frames(FAILURES[name]) == []
+
+
+@pytest.mark.quick
+def test_jit_without_a_function_is_a_decorator():
+    assert jax.jit(static_argnums=0)(lambda n: jnp.ones(n))(3).shape == (3,)
+    assert jax.jit()(jnp.sin)(0.) == 0
+
+
+def test_tangents_of_the_right_dtype_are_taken():
+    for primal, tangent in [(1., np.float32(1)), (1., np.float64(1)), (1j, 1j), (jnp.float16(1), np.float16(1))]:
+        assert jax.jvp(lambda x: 2 * x, (primal,), (tangent,))[1] == 2 * tangent
+    out = jax.jvp(lambda x: x, (1,), (np.zeros((), jax.dtypes.float0),))[1]
+    assert out.dtype == jax.dtypes.float0
+
+
+@pytest.mark.quick
+def test_names_of_scopes_as_text():
+    def names(fun, x):
+        return {str(eqn.source_info.name_stack) for eqn in jax.make_jaxpr(fun)(x).eqns}
+    assert names(_two_scopes, 1.) == {"foo/bar"}
+    assert names(jnp.sin, 1.) == {""}
+    assert "foo/bar" in names(jax.grad(_two_scopes), 1.)
+    assert names(jax.vmap(_two_scopes), jnp.ones(2)) == {"foo/bar"}
+
+
+@pytest.mark.quick
+def test_public_functions_are_pickled_by_name():
+    import pickle
+    for fun in (jnp.concatenate, jnp.sum, jnp.linalg.inv, jax.random.normal, jax.nn.softmax, jnp.fft.fft):
+        assert pickle.loads(pickle.dumps(fun)) is fun

@@ -13,7 +13,7 @@ from typing import Any
 
 from jax._api.jit import jit
 from jax._base.config import numpy_rank_promotion
-from jax._base.source import api_boundary
+from jax._base.source import api_boundary, filter_traceback
 from jax._language.trace import current_trace
 
 _get_trace = current_trace.get
@@ -34,11 +34,16 @@ def composite(fun: Callable[..., Any] | None = None, *, static_argnames: str | S
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        # Warnings about ranks are due at each call, and compiled calls are cached.
-        if _get_trace().staged or numpy_rank_promotion.value == "warn":
-            return fun(*args, **kwargs)
-        return compiled(*args, **kwargs)
+        try:
+            # Warnings about ranks are due at each call, and compiled calls are cached.
+            if _get_trace().staged or numpy_rank_promotion.value == "warn":
+                return fun(*args, **kwargs)
+            return compiled(*args, **kwargs)
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
+    call.filters_errors = True  # type: ignore[attr-defined]
     return call
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from jax import dtypes
 from jax._api.common import (
     FlatFun,
@@ -13,7 +15,7 @@ from jax._api.common import (
     check_leaf_types,
 )
 from jax._base.source import api_boundary
-from jax._ground.structural import convert, instantiate_zeros, weak_as
+from jax._ground.structural import instantiate_zeros, weak_as
 from jax._language.avals import host_constant, typeof
 from jax._language.refs import is_ref_type
 from jax._language.zeros import Zero
@@ -77,8 +79,9 @@ def _check_tangent(p: Any, t: Any) -> Any:
         raise TypeError(f"jvp: a primal of shape {want.shape} was given a tangent of shape {got.shape}; they must be "
                         "equal")
     if got.dtype != want.dtype:
-        if not got.weak_type and dtypes.canonicalize_dtype(got.dtype) != want.dtype:
-            raise TypeError(f"jvp: a primal of dtype {typeof(p).dtype} needs a tangent of dtype {want.dtype}, got "
-                            f"{got.dtype}")
-        return host_constant(t, want.dtype) if isinstance(t, (int, float, complex)) else convert(t, want.dtype)
+        # A Python number beside a 64-bit array that was made while 64-bit types were on is as wide as that.
+        if type(t) in (float, complex) and dtypes.is_narrowed(want.dtype) and np.can_cast(got.dtype, want.dtype):
+            return host_constant(t, want.dtype)
+        raise TypeError(f"jvp: a primal of dtype {typeof(p).dtype} needs a tangent of dtype {want.dtype}, got {t!r} of "
+                        f"dtype {got.dtype}; convert it, for example jnp.asarray(tangent, primal.dtype)")
     return t

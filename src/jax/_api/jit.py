@@ -28,7 +28,15 @@ from jax.tree_util import tree_flatten, tree_unflatten
 UNSPECIFIED: Any = None
 
 
-def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UNSPECIFIED,
+class _NoFunction:
+    def __repr__(self) -> str:
+        return "NO_FUNCTION"
+
+
+NO_FUNCTION: Any = _NoFunction()
+
+
+def jit(fun: Callable[..., Any] = NO_FUNCTION, /, *, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UNSPECIFIED,
         static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
         keep_unused: bool = False, device: Any = None, backend: str | None = None, inline: Any = False,
@@ -63,7 +71,7 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = UNSPECI
     >>> float(jax.jit(lambda x: x * 2)(4.0))
     8.0
     """
-    if fun is None:
+    if fun is NO_FUNCTION:
         return functools.partial(
             jit, in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
             static_argnames=static_argnames, donate_argnums=donate_argnums, donate_argnames=donate_argnames,

@@ -8,6 +8,7 @@ from typing import Any
 
 from jax._api.common import FlatFun, check_callable, flatten_args, flatten_axes
 from jax._api.vmappable import is_spec, vmap_of_types
+from jax._base._jaxlib import Array
 from jax._base.source import api_boundary
 from jax._language.avals import typeof
 from jax._transforms.batch import AxisData, batch_flat, match_axis, vmappables
@@ -85,6 +86,8 @@ def _vmap_call(fun: Any, args: Any, kwargs: Any, in_axes: Any, out_axes: Any, ax
     flat = FlatFun(fun, in_tree)
     axis = AxisData(axis_name, size, spmd_axis_name)
     outs, out_dims = batch_flat(flat, axis, leaves, dims)
+    if flat.last_out is not None:
+        _check_outputs(fun, flat)
     if type(out_axes) is int:
         dst = [out_axes] * len(outs)
     else:
@@ -92,6 +95,17 @@ def _vmap_call(fun: Any, args: Any, kwargs: Any, in_axes: Any, out_axes: Any, ax
     outs = [_place(x, d, t, size, flat.out_tree, i, sum_match) for i, (x, d, t) in
             enumerate(zip(outs, out_dims, dst, strict=True))]
     return tree_unflatten(flat.out_tree, outs)
+
+
+def _check_outputs(fun: Any, flat: FlatFun) -> None:
+    """Raises for an output that is no array or scalar."""
+    for i, x in enumerate(flat.last_out or ()):
+        if not isinstance(x, Array):
+            try:
+                typeof(x)
+            except TypeError as error:
+                raise TypeError(f"vmap of {getattr(fun, '__name__', repr(fun))}: the output {_path(flat.out_tree, i)} "
+                                f"has no examples to stack: {error}") from None
 
 
 def _place(x: Any, d: Any, dst: Any, size: Any, out_tree: Any, i: int, sum_match: bool) -> Any:

@@ -14,7 +14,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from types import CodeType, TracebackType
+from types import CodeType, FunctionType, TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from jax._base._jaxlib import Traceback, TracebackScope, xla
@@ -229,7 +229,7 @@ class user_context:
     def __enter__(self) -> None:
         traceback, names = self._source
         self._token = _replayed.set(traceback)
-        self._names = name_stack.set(name_stack.get() + names) if names else None
+        self._names = name_stack.set(NameStack(name_stack.get() + names)) if names else None
 
     def __exit__(self, kind: Any, error: Any, tb: Any) -> None:
         _replayed.reset(self._token)
@@ -258,9 +258,16 @@ class Transform:
         return f"Transform({self.name!r})"
 
 
-NameStack = tuple[str | Transform, ...]
+class NameStack(tuple[Any, ...]):
+    """The names of nested scopes and the transformations around them, the outermost first; ``str`` renders them."""
 
-name_stack: contextvars.ContextVar[NameStack] = contextvars.ContextVar("jax_name_stack", default=())
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return render_names(self)
+
+
+name_stack: contextvars.ContextVar[NameStack] = contextvars.ContextVar("jax_name_stack", default=NameStack())  # noqa: B039 - a tuple
 current_names: Callable[[], NameStack] = name_stack.get
 
 jvp = Transform("jvp")
@@ -280,7 +287,7 @@ class extend_names:
 
     def __enter__(self) -> None:
         stack = self._elements if self._replace else name_stack.get() + self._elements
-        self._tokens.append(name_stack.set(stack))
+        self._tokens.append(name_stack.set(NameStack(stack)))
 
     def __exit__(self, *exc_info: object) -> None:
         name_stack.reset(self._tokens.pop())
@@ -315,7 +322,7 @@ class named_scope(extend_names):
         return scoped  # type: ignore[return-value]
 
 
-def render_names(stack: NameStack) -> str:
+def render_names(stack: tuple[Any, ...]) -> str:
     """``("a", jvp, "b", "c")`` as ``a/jvp(b/c)``."""
     text = ""
     for element in reversed(stack):
@@ -350,7 +357,25 @@ def api_boundary(fun: F) -> F:
             # A bare raise adds no entry for this frame, so the boundary itself stays invisible too.
             raise
 
+    boundary.filters_errors = True  # type: ignore[attr-defined]
     return boundary  # type: ignore[return-value]
+
+
+def make_boundaries(namespace: dict[str, Any]) -> None:
+    """Marks all public functions of a module as boundaries, under the module's name.
+
+    Other modules of the library import the functions from where they are written, and pay nothing. Functions that filter
+    errors by themselves, at no cost where there is none, say so (``filters_errors``).
+    """
+    made: dict[Any, Any] = {}  # names of one function stay names of one function
+    module = namespace["__name__"]
+    for name, fun in list(namespace.items()):
+        own = type(fun) is FunctionType and fun.__module__.startswith(module) and not name.startswith("_")
+        if own and not hasattr(fun, "filters_errors"):
+            if fun not in made:
+                made[fun] = boundary = api_boundary(fun)
+                boundary.__module__ = module
+            namespace[name] = made[fun]
 
 
 def filter_traceback(error: BaseException) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from jax._base import source as source_info
 from jax._language.avals import typeof
-from jax._language.effects import RefEffect, no_effects
+from jax._language.effects import RefEffect, constant_ref_effect, no_effects
 
 _counter = itertools.count()
 # How equations and jaxprs become text; entered by the printing module, which is written in terms of this one.
@@ -74,7 +74,7 @@ class SourceInfo(NamedTuple):
         return self._replace(**kwargs)
 
 
-no_source = SourceInfo(None, ())
+no_source = SourceInfo(None, source_info.NameStack())
 
 
 class JaxprEqnContext(NamedTuple):
@@ -275,6 +275,9 @@ def effects_of(constvars: Sequence[Var], invars: Sequence[Var], eqns: Iterable[J
         for e in eqn.effects:
             if not isinstance(e, RefEffect):
                 found.append(e)
+                continue
+            if e.index < 0:
+                found.append(constant_ref_effect)
                 continue
             if not place:
                 place = {v: i - len(constvars) for i, v in enumerate((*constvars, *invars))}

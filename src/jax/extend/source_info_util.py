@@ -39,7 +39,7 @@ def current() -> SourceInfo:
 
 def new_source_info() -> SourceInfo:
     """No place at all."""
-    return SourceInfo(None, ())
+    return SourceInfo(None, _source.NameStack())
 
 
 def new_name_stack(name: str = "") -> NameStack:

@@ -82,6 +82,8 @@ def _abstract(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any, pre
                       f"dimension {b} of rhs that goes with it has size {y[b]}")
     shape = (*[x[d] for d in lb], *[n for d, n in enumerate(x) if d not in lc and d not in lb],
              *[n for d, n in enumerate(y) if d not in rc and d not in rb])
+    if isinstance(lhs.dtype, dtypes.ExtendedDType) or isinstance(rhs.dtype, dtypes.ExtendedDType):
+        raise TypeError(f"dot_general: operands of dtypes {lhs.dtype} and {rhs.dtype} cannot be multiplied")
     dtype = preferred_element_type or product_dtype("dot_general", lhs.dtype, rhs.dtype)
     return ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)
 

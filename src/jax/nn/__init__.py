@@ -3,6 +3,7 @@
 import importlib as _importlib
 from typing import Any as _Any
 
+from jax._base.source import make_boundaries as _make_boundaries
 from jax.nn._activations import celu as celu
 from jax.nn._activations import elu as elu
 from jax.nn._activations import gelu as gelu
@@ -38,6 +39,8 @@ from jax.nn._normalization import standardize as standardize
 from jax.nn._scaled import get_scaled_dot_general_config as get_scaled_dot_general_config
 from jax.nn._scaled import scaled_dot_general as scaled_dot_general
 from jax.nn._scaled import scaled_matmul as scaled_matmul
+
+_make_boundaries(globals())
 
 
 def __getattr__(name: str) -> _Any:

@@ -8,6 +8,7 @@ import importlib as _importlib
 from typing import Any as _Any
 
 from jax._base._jaxlib import Array
+from jax._base.source import make_boundaries as _make_boundaries
 from jax.numpy._array_methods import astype as astype
 from jax.numpy._attributes import array_repr as array_repr
 from jax.numpy._attributes import array_str as array_str
@@ -431,6 +432,7 @@ pow = power
 radians = deg2rad
 round_ = round
 
+_make_boundaries(globals())
 _lazy_modules = frozenset({"fft", "linalg"})
 
 

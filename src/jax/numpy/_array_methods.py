@@ -79,7 +79,11 @@ def _later(module: str, name: str) -> Callable[..., Any]:
         nonlocal found
         if found is None:
             found = getattr(importlib.import_module(f"jax.numpy{module}"), name)
-        return found(*args, **kwargs)
+        try:
+            return found(*args, **kwargs)
+        except Exception as error:
+            filter_traceback(error)
+            raise
     return call
 
 
@@ -215,8 +219,12 @@ def _matrix_transpose(self: Any) -> Any:
 
 def _reshape(self: Any, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Any:
     """The elements in another shape, given as a tuple or as separate sizes; one size can be -1. See ``jnp.reshape``."""
-    shape = args[0] if len(args) == 1 else args
-    return _reshape_function(self, shape, order, copy=copy, out_sharding=out_sharding)
+    try:
+        shape = args[0] if len(args) == 1 else args
+        return _reshape_function(self, shape, order, copy=copy, out_sharding=out_sharding)
+    except Exception as error:
+        filter_traceback(error)
+        raise
 
 
 _reshape_function = _later("", "reshape")
@@ -227,7 +235,11 @@ def _method(name: str, function: Callable[..., Any] | None = None) -> Callable[.
     target = function or _later("", name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return target(self, *args, **kwargs)
+        try:
+            return target(self, *args, **kwargs)
+        except Exception as error:
+            filter_traceback(error)
+            raise
     if function is not None:
         functools.update_wrapper(method, function)
     method.__name__ = name

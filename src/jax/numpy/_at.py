@@ -18,6 +18,7 @@ from jax._api.jit import jit
 from jax._api.sharding_constraints import laid_out
 from jax._base._jaxlib import xla
 from jax._base.config import numpy_rank_promotion
+from jax._base.source import filter_traceback
 from jax._ground.structural import broadcast_in_dim_p, convert_element_type_p
 from jax._language.avals import typeof
 from jax._language.refs import AbstractRef, operations
@@ -92,33 +93,37 @@ def _updated_where(op: str, x: Any, mask: Any, value: Any) -> Any:
 
 def getitem(x: Any, index: Any) -> Any:
     """``x[index]``."""
-    trace = _get_trace()
-    if trace.staged:
-        aval = typeof(x)
-        if type(aval) is AbstractRef:
+    try:
+        trace = _get_trace()
+        if trace.staged:
+            aval = typeof(x)
+            if type(aval) is AbstractRef:
+                return operations["get"](x, index)
+            plan, operands = parse(index, aval.shape, True)
+            return get(x, plan, operands)
+        if type(x) is not _ArrayImpl and type(typeof(x)) is AbstractRef:
             return operations["get"](x, index)
-        plan, operands = parse(index, aval.shape, True)
-        return get(x, plan, operands)
-    if type(x) is not _ArrayImpl and type(typeof(x)) is AbstractRef:
-        return operations["get"](x, index)
-    t = type(index)
-    if t is int:
-        if -_FAR < index < _FAR:
-            return _row(x, index)
-    elif t is slice:
-        step = index.step
-        shape = x.shape
-        if (step is None or step == 1) and shape:
-            n = shape[0]
-            start, stop, _ = _indices(index, n)
-            size = stop - start
-            if size == n:
-                return x
-            if size > 0:
-                return _rows(size, x, start)
-    elif type(x) is _ArrayImpl and _is_mask(index):
-        return _compressed(x, index)
-    return elements(x, index)
+        t = type(index)
+        if t is int:
+            if -_FAR < index < _FAR:
+                return _row(x, index)
+        elif t is slice:
+            step = index.step
+            shape = x.shape
+            if (step is None or step == 1) and shape:
+                n = shape[0]
+                start, stop, _ = _indices(index, n)
+                size = stop - start
+                if size == n:
+                    return x
+                if size > 0:
+                    return _rows(size, x, start)
+        elif type(x) is _ArrayImpl and _is_mask(index):
+            return _compressed(x, index)
+        return elements(x, index)
+    except Exception as error:
+        filter_traceback(error)
+        raise
 
 
 def _indices(s: slice, n: int) -> tuple[int, int, int]:
@@ -303,9 +308,13 @@ class IndexUpdater:
 def _updater(op: str, doc: str) -> Callable[..., Any]:
     def method(self: Any, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
                mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
-        out = updated(self.array, self.index, values, op, options_of(
-            mode, None, wrap_negative_indices, unique_indices, indices_are_sorted))
-        return out if out_sharding is None else laid_out(out, out_sharding, f"x.at[...].{op}")
+        try:
+            out = updated(self.array, self.index, values, op, options_of(
+                mode, None, wrap_negative_indices, unique_indices, indices_are_sorted))
+            return out if out_sharding is None else laid_out(out, out_sharding, f"x.at[...].{op}")
+        except Exception as error:
+            filter_traceback(error)
+            raise
     method.__name__ = op
     method.__qualname__ = f"IndexedElements.{op}"
     method.__doc__ = doc

@@ -20,6 +20,7 @@ import numpy as np
 from jax import dtypes
 from jax._api.jit import jit
 from jax._base.config import enable_x64, numpy_rank_promotion
+from jax._base.source import filter_traceback
 from jax._language.avals import host_constant
 from jax._language.trace import bottom, current_trace
 from jax.numpy._promotion import promote_shapes
@@ -51,6 +52,7 @@ def _keep_parameter_names(call: Any, fun: Any) -> Any:
     call.__code__ = call.__code__.replace(co_varnames=(*names, *[f"_{t}" if t in names else t for t in taken]))
     functools.update_wrapper(call, fun)
     call.general = fun
+    call.filters_errors = True
     return call
 
 
@@ -66,16 +68,24 @@ def unary(prim: Any = None, accepted: frozenset[Any] = frozenset(), **params: An
             return compiled(x)
 
         def call(x: Any) -> Any:
-            trace = _get_trace()
-            if trace is bottom:
-                return compiled(x)
-            aval = getattr(x, "aval", None)
-            if aval is not None and aval.dtype in accepted:
-                return trace.process(prim, (x,), params.copy())
-            return fun(x) if trace.staged else compiled(x)
+            try:
+                trace = _get_trace()
+                if trace is bottom:
+                    return compiled(x)
+                aval = getattr(x, "aval", None)
+                if aval is not None and aval.dtype in accepted:
+                    return trace.process(prim, (x,), params.copy())
+                return fun(x) if trace.staged else compiled(x)
+            except Exception as error:
+                filter_traceback(error)
+                raise
 
         def call_general(x: Any) -> Any:
-            return fun(x) if _get_trace().staged else compiled(x)
+            try:
+                return fun(x) if _get_trace().staged else compiled(x)
+            except Exception as error:
+                filter_traceback(error)
+                raise
         return _keep_parameter_names(call_general if prim is None else call, fun)
     return decorate
 
@@ -93,42 +103,50 @@ def binary(prim: Any = None, accepted: frozenset[Any] = frozenset(), **params: A
             return compiled(x, y)
 
         def call(x: Any, y: Any) -> Any:
-            trace = _get_trace()
-            if trace is bottom:
-                # Compiled calls are cached, and a warning is due at each call.
-                return compiled(x, y) if numpy_rank_promotion.value != "warn" else fun(x, y)
-            tx, ty = type(x), type(y)
-            if ty is float or ty is int:
-                a = getattr(x, "aval", None)
-                if a is not None and a.dtype in accepted:
-                    z = _literal(y, a)
-                    if z is not None:
-                        return trace.process(prim, (x, z), params.copy())
-            elif tx is float or tx is int:
-                a = getattr(y, "aval", None)
-                if a is not None and a.dtype in accepted:
-                    z = _literal(x, a)
-                    if z is not None:
-                        return trace.process(prim, (z, y), params.copy())
-            else:
-                a, b = getattr(x, "aval", None), getattr(y, "aval", None)
-                if a is b:
+            try:
+                trace = _get_trace()
+                if trace is bottom:
+                    # Compiled calls are cached, and a warning is due at each call.
+                    return compiled(x, y) if numpy_rank_promotion.value != "warn" else fun(x, y)
+                tx, ty = type(x), type(y)
+                if ty is float or ty is int:
+                    a = getattr(x, "aval", None)
                     if a is not None and a.dtype in accepted:
-                        return trace.process(prim, (x, y), params.copy())
+                        z = _literal(y, a)
+                        if z is not None:
+                            return trace.process(prim, (x, z), params.copy())
+                elif tx is float or tx is int:
+                    a = getattr(y, "aval", None)
+                    if a is not None and a.dtype in accepted:
+                        z = _literal(x, a)
+                        if z is not None:
+                            return trace.process(prim, (z, y), params.copy())
                 else:
-                    if b is None and (ty is np.ndarray or isinstance(y, np.generic)):
-                        b = y
-                    elif a is None and (tx is np.ndarray or isinstance(x, np.generic)):
-                        a = x
-                    if a is not None and b is not None and a.dtype is b.dtype and a.dtype in accepted:
-                        s, t = a.shape, b.shape
-                        if len(s) != len(t) and s and t:
-                            x, y = promote_shapes(fun.__name__, x, y)
-                        return trace.process(prim, (x, y), params.copy())
-            return fun(x, y) if trace.staged or numpy_rank_promotion.value == "warn" else compiled(x, y)
+                    a, b = getattr(x, "aval", None), getattr(y, "aval", None)
+                    if a is b:
+                        if a is not None and a.dtype in accepted:
+                            return trace.process(prim, (x, y), params.copy())
+                    else:
+                        if b is None and (ty is np.ndarray or isinstance(y, np.generic)):
+                            b = y
+                        elif a is None and (tx is np.ndarray or isinstance(x, np.generic)):
+                            a = x
+                        if a is not None and b is not None and a.dtype is b.dtype and a.dtype in accepted:
+                            s, t = a.shape, b.shape
+                            if len(s) != len(t) and s and t:
+                                x, y = promote_shapes(fun.__name__, x, y)
+                            return trace.process(prim, (x, y), params.copy())
+                return fun(x, y) if trace.staged or numpy_rank_promotion.value == "warn" else compiled(x, y)
+            except Exception as error:
+                filter_traceback(error)
+                raise
 
         def call_general(x: Any, y: Any) -> Any:
-            return fun(x, y) if _get_trace().staged or numpy_rank_promotion.value == "warn" else compiled(x, y)
+            try:
+                return fun(x, y) if _get_trace().staged or numpy_rank_promotion.value == "warn" else compiled(x, y)
+            except Exception as error:
+                filter_traceback(error)
+                raise
         return _keep_parameter_names(call_general if prim is None else call, fun)
     return decorate
 

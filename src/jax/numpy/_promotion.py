@@ -287,19 +287,41 @@ def broadcast_args(name: str, *args: Any) -> list[Any]:
 def promote_args(name: str, *args: Any) -> Sequence[Any]:
     """Operands of the function ``name``, checked, in one dtype and with equal ranks."""
     check_arraylike(name, *args)
-    return promote_shapes(name, *promote_dtypes(*args))
+    try:
+        return promote_shapes(name, *promote_dtypes(*args))
+    except ValueError:
+        _refuse_extended(name, args)
+        raise
 
 
 def promote_args_inexact(name: str, *args: Any) -> Sequence[Any]:
     """Like :func:`promote_args`, in a floating or complex dtype."""
     check_arraylike(name, *args)
-    return promote_shapes(name, *promote_dtypes_inexact(*args))
+    try:
+        return promote_shapes(name, *promote_dtypes_inexact(*args))
+    except ValueError:
+        _refuse_extended(name, args)
+        raise
 
 
 def promote_args_numeric(name: str, *args: Any) -> Sequence[Any]:
     """Like :func:`promote_args`, with booleans as integers."""
     check_arraylike(name, *args)
-    return promote_shapes(name, *promote_dtypes_numeric(*args))
+    try:
+        return promote_shapes(name, *promote_dtypes_numeric(*args))
+    except ValueError:
+        _refuse_extended(name, args)
+        raise
+
+
+def _refuse_extended(name: str, args: Sequence[Any]) -> None:
+    """Raises a TypeError that names the function if one of its operands is an array of keys or of another such type."""
+    listed = [typeof(unwrap(x)).dtype for x in args]
+    if any(isinstance(d, dtypes.ExtendedDType) for d in listed):
+        keys = any(dtypes.issubdtype(d, dtypes.prng_key) for d in listed)
+        how = " Random numbers come from keys by jax.random.uniform(key, ...) and kin, new keys by " \
+              "jax.random.split(key) and jax.random.fold_in(key, data)." if keys else ""
+        raise TypeError(f"{name} does not take operands of dtypes {', '.join(map(str, listed))}.{how}") from None
 
 
 # --- arguments that are not arrays ----------------------------------------------------------------------------------

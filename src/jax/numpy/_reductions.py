@@ -11,6 +11,7 @@ import numpy as np
 from jax import dtypes, lax
 from jax._api.composite import composite
 from jax._api.jit import jit
+from jax._base.source import filter_traceback
 from jax._ground.families import category, constant
 from jax._language.avals import typeof
 from jax._language.trace import bottom, current_trace
@@ -163,20 +164,24 @@ def fast(prim: Any, general: Any, accepted: frozenset[Any], params: dict[str, An
         return compiled_axes(a, axis, keepdims)
 
     def call(a: Any, axis: Any, keepdims: Any) -> Any:
-        trace = _get_trace()
-        if trace is bottom:
-            if axis is None and keepdims is False:
-                return compiled_all(a)
-            return compiled_axes(a, static_axis(axis), builtins.bool(keepdims))
-        axis = static_axis(axis)
-        aval = getattr(a, "aval", None)
-        if aval is not None and aval.dtype in accepted and not aval.weak_type and (of_nothing or 0 not in aval.shape):
-            axes = reduced_axes(name, axis, aval.shape)
-            out = trace.process(prim, (a,), {"axes": axes, **params})
-            return restore_axes(out, aval.shape, axes) if keepdims else out
-        if trace.staged:
-            return general(a, axis, keepdims)
-        return compiled_axes(a, axis, builtins.bool(keepdims))
+        try:
+            trace = _get_trace()
+            if trace is bottom:
+                if axis is None and keepdims is False:
+                    return compiled_all(a)
+                return compiled_axes(a, static_axis(axis), builtins.bool(keepdims))
+            axis = static_axis(axis)
+            aval = getattr(a, "aval", None)
+            if aval is not None and aval.dtype in accepted and not aval.weak_type and (of_nothing or 0 not in aval.shape):
+                axes = reduced_axes(name, axis, aval.shape)
+                out = trace.process(prim, (a,), {"axes": axes, **params})
+                return restore_axes(out, aval.shape, axes) if keepdims else out
+            if trace.staged:
+                return general(a, axis, keepdims)
+            return compiled_axes(a, axis, builtins.bool(keepdims))
+        except Exception as error:
+            filter_traceback(error)
+            raise
     return call
 
 

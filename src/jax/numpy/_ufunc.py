@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
+from jax._base.source import filter_traceback
 from jax.numpy._promotion import check_arraylike, refuse_out
 
 Method = Callable[..., Any]
@@ -55,15 +56,19 @@ class ufunc:
     identity = property(lambda self: self._identity, doc="What leaves other values unchanged, or None.")
 
     def __call__(self, *args: Any, out: Any = None, where: Any = None) -> Any:
-        if out is None and where is None and len(args) == self._nin:
-            return self._call(*args)
-        if out is not None:
-            refuse_out(self.__name__, out)
-        if where is not None:
-            raise NotImplementedError(f"jnp.{self.__name__}: calls do not support where=; "
-                                      f"use jnp.where(where, {self.__name__}(...), other).")
-        raise TypeError(f"jnp.{self.__name__} takes {self._nin} array argument{'s' * (self._nin != 1)}, "
-                        f"got {len(args)}")
+        try:
+            if out is None and where is None and len(args) == self._nin:
+                return self._call(*args)
+            if out is not None:
+                refuse_out(self.__name__, out)
+            if where is not None:
+                raise NotImplementedError(f"jnp.{self.__name__}: calls do not support where=; "
+                                          f"use jnp.where(where, {self.__name__}(...), other).")
+            raise TypeError(f"jnp.{self.__name__} takes {self._nin} array argument{'s' * (self._nin != 1)}, "
+                            f"got {len(args)}")
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc '{self.__name__}'>"

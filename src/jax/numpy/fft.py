@@ -16,6 +16,7 @@ import numpy as np
 from jax import dtypes, lax
 from jax import numpy as jnp
 from jax._api.composite import composite
+from jax._base.source import make_boundaries
 from jax._ground.families import category, constant
 from jax._ground.structural import convert
 from jax._language.avals import typeof
@@ -319,3 +320,6 @@ def ifftshift(x: Any, axes: Any = None) -> Any:
     check_arraylike("fft.ifftshift", x)
     axes = _all_axes(x, axes)
     return jnp.roll(x, tuple([-(np.shape(x)[d] // 2) for d in axes]), axes)
+
+
+make_boundaries(globals())

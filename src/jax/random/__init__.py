@@ -6,6 +6,7 @@ key gives the same numbers on every device, and under every transformation.
 
 from typing import Any as _Any
 
+from jax._base.source import make_boundaries as _make_boundaries
 from jax._dispatch.checks import key_followers as _key_followers
 from jax.random._continuous import cauchy as cauchy
 from jax.random._continuous import double_sided_maxwell as double_sided_maxwell
@@ -63,3 +64,5 @@ def _follow_call(*call: _Any) -> _Any:
 
 
 _key_followers.append(_follow_call)
+
+_make_boundaries(globals())

@@ -4,6 +4,7 @@ Functions of matrices take stacks of them, in the last two axes. What NumPy rais
 matrix, one that is not positive definite) gives infinities or NaN here, as values are not known while tracing.
 """
 
+from jax._base.source import make_boundaries as _make_boundaries
 from jax.numpy.linalg._determinants import det as det
 from jax.numpy.linalg._determinants import slogdet as slogdet
 from jax.numpy.linalg._factors import cholesky as cholesky
@@ -35,3 +36,5 @@ from jax.numpy.linalg._standard import outer as outer
 from jax.numpy.linalg._standard import tensordot as tensordot
 from jax.numpy.linalg._standard import trace as trace
 from jax.numpy.linalg._standard import vecdot as vecdot
+
+_make_boundaries(globals())
