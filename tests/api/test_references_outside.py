@@ -307,11 +307,44 @@ def test_functions_with_rules_of_their_own_close_over_references():
     ref[0] = 3.0
     assert float(jax.jit(scaled)(3.0)) == 9.0 and float(jax.grad(scaled)(3.0)) == 30.0
     for f in (jax.grad(jax.jit(scaled)), jax.jit(jax.grad(jax.jit(scaled)))):
-        with pytest.raises(NotImplementedError, match="pass the reference to the function instead"):
-            f(3.0)
+        assert float(f(3.0)) == 30.0
     given = jax.custom_jvp(lambda r, x: x * r[0])
     given.defjvp(lambda p, t: (p[1] * p[0][0], t[1] * p[0][0] * 10))
     assert float(jax.grad(jax.jit(given), 1)(ref, 3.0)) == 30.0
+
+
+LAST_COTANGENT = jax.new_ref(0.0)
+
+
+@jax.custom_vjp
+def watched(x):
+    """The identity; its cotangent goes to ``LAST_COTANGENT``, which its rule closes over."""
+    return x
+
+
+watched.defvjp(lambda x: (x, None), lambda _, ct: (LAST_COTANGENT.set(ct), (ct,))[1])
+
+
+@pytest.mark.parametrize("how", ["eager", "jit", "checkpoint", "cond", "scan"])
+def test_rules_close_over_references_in_compiled_functions(how):
+    grad = jax.grad(CALLS[how](lambda x, _: watched(jnp.sin(x)) ** 2))
+    for f in (grad, jax.jit(grad)):
+        LAST_COTANGENT.set(0.0)
+        assert float(f(0.5, 0.0)) == pytest.approx(2 * np.sin(0.5) * np.cos(0.5), rel=1e-6)
+        assert float(LAST_COTANGENT[...]) == pytest.approx(2 * np.sin(0.5), rel=1e-6)
+
+
+def test_a_rule_closes_over_the_argument():
+    ref = ref_of(3.0)
+    f = jax.custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (x, None), lambda _, ct: (ref.set(ct, 0), (ct,))[1])
+    assert float(jax.jit(lambda r: jax.grad(jax.jit(lambda x: f(x) * r[0] * 2))(2.0))(ref)) == 6.0
+    np.testing.assert_array_equal(value(ref), [6])
+
+    def twice(r, x):
+        return jax.jit(lambda x: (r.addupdate(1.0), f(x))[1])(x)
+    with pytest.raises(ValueError, match="in two ways: as an argument, and in a derivative rule"):
+        jax.jit(lambda r: jax.jit(jax.grad(twice, 1))(r, 2.0))(ref)
 
 
 # --- derivatives: references as differentiated arguments ---------------------------------------------------------------

@@ -14,6 +14,7 @@ from jax._language.avals import typeof
 from jax._language.discharge import call_discharged
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
+from jax._language.lifting import lift_call, lift_rules
 from jax._language.primitive import Primitive
 from jax._language.refs import check_aliasing, use
 from jax._language.staging import StagingTrace, trace_to_jaxpr
@@ -234,6 +235,7 @@ def _call_discharge(args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
 
 for _prim in (custom_jvp_call_p, custom_vjp_call_p):
     rules.discharge_rules[_prim] = _call_discharge
+    lift_rules[_prim] = lift_call("call_jaxpr")
 
 
 # --- the tangent of a custom_vjp function ---------------------------------------------------------------------------

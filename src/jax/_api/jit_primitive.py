@@ -14,6 +14,7 @@ from jax._language import rules
 from jax._language.discharge import call_discharged
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from jax._language.lifting import lift_call, lift_rules
 from jax._language.primitive import Primitive
 from jax._language.staging import StagingTrace, trace_to_jaxpr
 from jax._language.trace import current_trace, run_in
@@ -192,6 +193,7 @@ def _discharge(args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
 
 
 rules.discharge_rules[jit_p] = _discharge
+lift_rules[jit_p] = lift_call("jaxpr")
 rules.primitive_jvps[jit_p] = _jvp
 rules.primitive_linearizations[jit_p] = _linearize
 split_rules[jit_p] = _split

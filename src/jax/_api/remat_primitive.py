@@ -13,6 +13,7 @@ from jax._language import rules
 from jax._language.discharge import call_discharged
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, JaxprEqn
+from jax._language.lifting import lift_call, lift_rules
 from jax._language.primitive import Primitive
 from jax._language.trace import run_in
 from jax._language.zeros import UndefinedPrimal, Zero
@@ -129,6 +130,7 @@ register_lowering(remat_p, _lower, cacheable=False)
 inner_bodies[remat_p] = (("jaxpr",), False)
 rules.discharge_rules[remat_p] = lambda args, params: call_discharged(
     params["jaxpr"], args, lambda jaxpr, values: remat_p.bind(*values, **dict(params, jaxpr=jaxpr)))
+lift_rules[remat_p] = lift_call("jaxpr")
 rules.primitive_jvps[remat_p] = _jvp
 rules.primitive_linearizations[remat_p] = _linearize
 split_rules[remat_p] = _split

@@ -61,13 +61,14 @@ def executable_for(args: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str, donate
     Raises:
       ValueError: when arguments are committed to different devices.
     """
-    pure = references.pure_program(jaxpr)
+    pure = references.pure_program_for(jaxpr, args)
     if pure is not None:
-        options = {"donated_invars": references.donations(pure, jaxpr, donated_invars), "keep_unused": keep_unused,
+        options = {"donated_invars": references.donations(pure, donated_invars), "keep_unused": keep_unused,
                    "device": references.placement_of(pure, device), "compiler_options": compiler_options}
-        executable, committed = executable_for(references.arrays_in(args), jaxpr=pure.jaxpr, name=name, **options)
-        if any([type(x) is Ref for x in args]):
-            executable = references.ProgramOnReferences(executable, pure.changed)
+        arrays = references.arrays_in(pure.operands(args, name))
+        executable, committed = executable_for(arrays, jaxpr=pure.jaxpr, name=name, **options)
+        if pure.closed_over or any([type(x) is Ref for x in args]):
+            executable = references.ProgramOnReferences(executable, pure)
         return executable, committed
     committed = device is not None
     if type(device) is spread.Placement:
@@ -177,14 +178,14 @@ def lower_program(jaxpr: ClosedJaxpr, name: str, *, platforms: Sequence[str], do
     begin = time.perf_counter()
     pure = references.pure_program(jaxpr)
     if pure is not None:
-        donated = references.donations(pure, jaxpr, donated)
+        donated = references.donations(pure, donated)
         jaxpr = pure.jaxpr
         if result_names is not None:
             result_names = [*(f"ref {i}" for i in pure.changed), *result_names]
     lowered = lower_jaxpr_to_module(jaxpr, name, platforms, donated=donated or None, keep_unused=keep_unused,
                                     arg_names=argument_names(jaxpr.jaxpr.debug_info), result_names=result_names,
                                     spread=place)
-    lowered.changed = None if pure is None else pure.changed
+    lowered.pure = pure
     seconds = time.perf_counter() - begin
     lowered.timing = slow.Timing(traced, seconds)
     log_step("lowered %s in %.4f s", name, seconds)
@@ -236,7 +237,7 @@ def compile_lowered(lowered: LoweredModule, device: Any = None,
         consts=lowered.const_args, donated=donated, ordered_effects=lowered.ordered_effects,
         has_unordered_effects=bool(lowered.unordered_effects), keepalive=lowered.keepalives or None,
         arg_names=lowered.arg_names, name=lowered.name, **({} if place is None else place.boundary(lowered, loaded)))
-    return executable if lowered.changed is None else references.ProgramOnReferences(executable, lowered.changed)
+    return executable if lowered.pure is None else references.ProgramOnReferences(executable, lowered.pure)
 
 
 def _warn_donations(lowered: LoweredModule) -> None:

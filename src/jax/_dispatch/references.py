@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from jax._base._jaxlib import xla
 from jax._base.caching import weak_cache
 from jax._language.discharge import apply_discharged, discharged
 from jax._language.jaxpr import ClosedJaxpr
+from jax._language.lifting import lifted
 from jax._language.refs import Ref, is_ref_type, use
 from jax._runtime import transfer
 
@@ -19,26 +20,47 @@ class Pure(NamedTuple):
     Attributes:
       jaxpr: takes arrays in place of references; returns the new arrays first, and then the results.
       changed: the positions of the arguments whose new arrays it returns.
+      in_avals: the types of its arguments before.
+      closed_over: references that come before the arguments.
     """
 
     jaxpr: ClosedJaxpr
     changed: tuple[int, ...]
+    in_avals: list[Any]
+    closed_over: tuple[Ref, ...]
+
+    def operands(self, args: Sequence[Any], name: str) -> list[Any]:
+        """All arguments.
+
+        Raises:
+          ValueError: a reference is both among the arguments and closed over.
+        """
+        if any([x is r for x in args for r in self.closed_over]):
+            raise ValueError(f"{name} was compiled for references of its own, and is given one that a derivative rule in it "
+                             "closes over; call the jitted function instead")
+        return [*self.closed_over, *args]
 
 
 def pure_program(jaxpr: ClosedJaxpr) -> Pure | None:
     """``jaxpr`` without references; None if it has none."""
-    return _pure_program(jaxpr) if use.begun else None
+    return _pure_program(jaxpr, ()) if use.begun else None
+
+
+def pure_program_for(jaxpr: ClosedJaxpr, args: Sequence[Any]) -> Pure | None:
+    """:func:`pure_program`, for a call with these arguments: what it closes over may be one of them."""
+    pure = pure_program(jaxpr)
+    if pure is None or not pure.closed_over:
+        return pure
+    same = tuple([(k, i) for k, r in enumerate(pure.closed_over) for i, x in enumerate(args) if x is r])
+    return _pure_program(jaxpr, same) if same else pure
 
 
 @weak_cache
-def _pure_program(jaxpr: ClosedJaxpr) -> Pure | None:
-    for value in _constants(jaxpr):
-        if type(value) is Ref:
-            raise NotImplementedError(
-                f"a program that is to be run has the reference {value!r} among its constants, and not its arguments. This "
-                "comes of derivative rules (custom_jvp, custom_vjp) that close over references, where the function is "
-                "compiled before it is differentiated: pass the reference to the function instead.")
-    closed, changed = (pure := discharged(jaxpr)).closed, pure.changed
+def _pure_program(jaxpr: ClosedJaxpr, same: tuple[tuple[int, int], ...]) -> Pure | None:
+    """``same`` says which references that the program closes over are which of its arguments."""
+    whole = lifted(jaxpr, same)
+    pure = discharged(whole.closed)
+    closed, changed = pure.closed, pure.changed
     if closed is jaxpr:
         return None
     if changed:
@@ -46,25 +68,15 @@ def _pure_program(jaxpr: ClosedJaxpr) -> Pure | None:
         old = closed.jaxpr
         n = len(old.outvars) - len(changed)
         closed = ClosedJaxpr(old.replace(outvars=[*old.outvars[n:], *old.outvars[:n]], effects=old.effects), closed.consts)
-    return Pure(closed, changed)
+    return Pure(closed, changed, whole.closed.in_avals, whole.refs)
 
 
-def _constants(closed: ClosedJaxpr) -> Iterator[Any]:
-    """The constants of a program and of those in it."""
-    yield from closed.consts
-    for eqn in closed.eqns:
-        if eqn.primitive.abstract_cache is None:
-            for value in eqn.params.values():
-                for item in value if type(value) is tuple else (value,):
-                    if type(item) is ClosedJaxpr:
-                        yield from _constants(item)
-
-
-def donations(pure: Pure, jaxpr: ClosedJaxpr, donated: Sequence[bool]) -> tuple[bool, ...]:
+def donations(pure: Pure, donated: Sequence[bool]) -> tuple[bool, ...]:
     """Which arguments' memory the program may reuse: of references, that of the changed ones."""
-    asked = donated or (False,) * len(jaxpr.in_avals)
+    avals, first = pure.in_avals, len(pure.closed_over)
+    asked = (*(False,) * first, *(donated or (False,) * (len(avals) - first)))
     return tuple([i in pure.changed if is_ref_type(a) else bool(d)
-                  for i, (a, d) in enumerate(zip(jaxpr.in_avals, asked, strict=True))])
+                  for i, (a, d) in enumerate(zip(avals, asked, strict=True))])
 
 
 def arrays_in(args: Sequence[Any]) -> list[Any]:
@@ -83,15 +95,18 @@ def placement_of(pure: Pure, device: Any) -> Any:
 class ProgramOnReferences:
     """An executable that takes references; see :class:`jax._runtime.execute.Executable` for what it has."""
 
-    __slots__ = ("executable", "changed", "__weakref__")
+    __slots__ = ("executable", "pure", "changed", "__weakref__")
 
-    def __init__(self, executable: Any, changed: tuple[int, ...]) -> None:
+    def __init__(self, executable: Any, pure: Pure) -> None:
         self.executable = executable
-        self.changed = changed
+        self.pure = pure
+        self.changed = pure.changed
 
     def call(self, args: Sequence[Any], committed: bool | None = None) -> list[Any]:
         """Runs the program and puts the new arrays into the references."""
         donated = self.executable.donated
+        if self.pure.closed_over:
+            args = self.pure.operands(args, self.executable.name)
         inputs = [x if type(x) is not Ref else x.own(_copy) if i in donated else x.peek() for i, x in enumerate(args)]
         outs = self.executable.call(inputs, committed)
         n = len(self.changed)
@@ -125,5 +140,5 @@ def _copy(x: Any) -> Any:
     return transfer.copy(x) if type(x) is xla.ArrayImpl else x
 
 
-__all__ = ["ProgramOnReferences", "Pure", "arrays_in", "donations", "placement_of", "pure_program",
+__all__ = ["ProgramOnReferences", "Pure", "arrays_in", "donations", "placement_of", "pure_program", "pure_program_for",
            "run_discharged"]

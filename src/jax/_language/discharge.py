@@ -17,6 +17,7 @@ from jax._base import source as source_info
 from jax._base.caching import weak_cache
 from jax._language import rules
 from jax._language.avals import typeof
+from jax._language.effects import writes
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxprs_in_params
 from jax._language.refs import identity, is_ref_type, use
 from jax._language.staging import StagedTracer, StagingTrace
@@ -135,6 +136,7 @@ class _Walk:
             if rule is None:
                 raise NotImplementedError(f"the primitive {prim} is given a reference, but has no rule to discharge it")
             args = [self._value(v, x) for v, x in zip(eqn.invars, found, strict=True)]
+            _check_distinct(eqn, args)
             with source_info.user_context(eqn.source_info):
                 outs = rule(args, eqn.params)
             env.update(zip(eqn.outvars, outs if prim.multiple_results else [outs], strict=True))
@@ -155,6 +157,16 @@ class _Walk:
     def atom(self, v: Any) -> Any:
         found = None if type(v) is Literal else self.env.get(v)
         return v if found is None else self.trace.atom(found)
+
+
+def _check_distinct(eqn: JaxprEqn, args: Sequence[Any]) -> None:
+    """Raises if a program in an equation changes a reference that it has under two names."""
+    changed = {id(args[i]) for i in writes(eqn.effects)}
+    cells = [id(x) for x in args if type(x) is Cell]
+    if any([cells.count(c) > (2 if eqn.primitive.name == "while" else 1) for c in changed]):
+        raise ValueError(f"{eqn.primitive} ({source_info.summarize(eqn.source_info.traceback)}) changes a reference that it "
+                         "is given, or closes over, in two ways: as an argument, and in a derivative rule (custom_jvp, "
+                         "custom_vjp) that closes over it. Pass it to the function with the rule.")
 
 
 def _simplified(params: dict[str, Any]) -> dict[str, Any]:

@@ -109,17 +109,28 @@ class AccumEffect(RefEffect):
     what = "Accum"
 
 
+class ConstantRefEffect(Effect):
+    """Something happens to a reference that is a constant of a program inside (see :mod:`jax._language.lifting`)."""
+
+    def __repr__(self) -> str:
+        return "ConstantRef"
+
+
+constant_ref_effect = ConstantRefEffect()
+
+
 def writes(effects: Iterable[Any]) -> set[int]:
     """The operands that an equation with these effects changes."""
-    return {e.index for e in effects if isinstance(e, RefEffect) and type(e) is not ReadEffect}
+    return {e.index for e in effects if isinstance(e, RefEffect) and e.index >= 0 and type(e) is not ReadEffect}
 
 
 def shifted(effects: Iterable[Any], by: int) -> frozenset[Any]:
     """Effects on operands that come ``by`` places later."""
-    return frozenset([e.at(e.index + by) if isinstance(e, RefEffect) else e for e in effects])
+    return frozenset([e.at(e.index + by) if isinstance(e, RefEffect) and e.index >= 0 else e for e in effects])
 
 
 for _allowed in (lowerable_effects, control_flow_allowed_effects, remat_allowed_effects,
                  custom_derivatives_allowed_effects):
     _allowed.add_type(NamedAxisEffect)
     _allowed.add_type(RefEffect)
+    _allowed.add_type(ConstantRefEffect)

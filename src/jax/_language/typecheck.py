@@ -45,7 +45,7 @@ def _check_references(eqn: JaxprEqn, inputs: frozenset[Var], gone: set[Var]) -> 
     prim = eqn.primitive
     refs = [(i, v) for i, v in enumerate(eqn.invars) if is_ref_type(v.aval)]
     for e in eqn.effects:
-        if isinstance(e, RefEffect) and e.index not in [i for i, _ in refs]:
+        if isinstance(e, RefEffect) and e.index >= 0 and e.index not in [i for i, _ in refs]:
             raise JaxprTypeError(f"{prim} has the effect {e}, but its operand {e.index} is no reference")
     if not refs:
         return

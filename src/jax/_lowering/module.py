@@ -47,13 +47,13 @@ class LoweredModule:
       unused_donations: positions of donated arguments whose buffers fit no result.
       fenced: whether it relies on barriers that hold until operations have been fused.
       ordered_effects, unordered_effects: what running the program does besides computing.
-      changed: for programs on references, the positions of the arguments whose new arrays come before the results.
+      pure: for programs on references, which references they are (``_dispatch.references.Pure``).
       host_callbacks, keepalives: objects that must live as long as the executable.
     """
 
     __slots__ = ("module", "state", "name", "platforms", "captured", "const_args", "const_avals", "kept_var_idx",
                  "donated", "unused_donations", "ordered_effects", "unordered_effects", "host_callbacks", "keepalives",
-                 "debug_info", "in_avals", "out_avals", "timing", "changed", "fenced", "_text")
+                 "debug_info", "in_avals", "out_avals", "timing", "pure", "fenced", "_text")
 
     def __init__(self, mod: ModuleContext, closed: ClosedJaxpr, in_avals: Sequence[Any]) -> None:
         self.module: Any = mod.module
@@ -75,7 +75,7 @@ class LoweredModule:
         self.unused_donations: list[int] = []
         self.ordered_effects: list[Any] = []
         self.unordered_effects: list[Any] = []
-        self.changed: tuple[int, ...] | None = None
+        self.pure: Any = None
         self._text: dict[bool, str] = {}
 
     def as_text(self, debug_info: bool = False) -> str:

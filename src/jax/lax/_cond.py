@@ -16,6 +16,7 @@ from jax._language import rules
 from jax._language.avals import ShapedArray, host_constant, typeof
 from jax._language.effects import ordered_effects, shifted
 from jax._language.jaxpr import ClosedJaxpr, Literal, Var, new_jaxpr_eqn, no_source
+from jax._language.lifting import lift_rules
 from jax._language.primitive import Primitive
 from jax._language.refs import use
 from jax._language.trace import Tracer
@@ -323,6 +324,8 @@ def _lower(ctx: LoweringContext, index: Any, *args: Any, branches: tuple[ClosedJ
 
 cond_p.def_effectful_abstract_eval(_abstract)
 rules.discharge_rules[cond_p] = discharge_cond(cond_p)
+lift_rules[cond_p] = lambda params, lift, refs: (
+    dict(params, branches=tuple([lift(b, refs) for b in params["branches"]])), 1)
 cond_p.def_impl(eager_calls(cond_p, "branches"))
 register_lowering(cond_p, _lower, cacheable=False)
 inner_bodies[cond_p] = (("branches",), False)

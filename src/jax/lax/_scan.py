@@ -16,6 +16,7 @@ from jax._language import rules
 from jax._language.avals import ShapedArray, physical_aval, typeof
 from jax._language.effects import ordered_effects
 from jax._language.jaxpr import ClosedJaxpr
+from jax._language.lifting import lift_call, lift_rules
 from jax._language.primitive import Primitive
 from jax._language.refs import is_ref_type, use
 from jax._lowering import hlo
@@ -398,6 +399,7 @@ def scan_bind(*args: Any, **params: Any) -> list[Any]:
 
 scan_p.def_effectful_abstract_eval(_abstract)
 rules.discharge_rules[scan_p] = discharge_scan(scan_p)
+lift_rules[scan_p] = lift_call("jaxpr")
 scan_p.def_impl(eager_calls(scan_p, "jaxpr"))
 register_lowering(scan_p, _lower, cacheable=False)
 inner_bodies[scan_p] = (("jaxpr",), True)
