@@ -328,9 +328,10 @@ watched.defvjp(lambda x: (x, None), lambda _, ct: (LAST_COTANGENT.set(ct), (ct,)
 @pytest.mark.parametrize("how", ["eager", "jit", "checkpoint", "cond", "scan"])
 def test_rules_close_over_references_in_compiled_functions(how):
     grad = jax.grad(CALLS[how](lambda x, _: watched(jnp.sin(x)) ** 2))
-    for f in (grad, jax.jit(grad)):
+    jitted = jax.jit(grad)
+    for f in (grad, grad, jitted, jitted, jitted):
         LAST_COTANGENT.set(0.0)
-        assert float(f(0.5, 0.0)) == pytest.approx(2 * np.sin(0.5) * np.cos(0.5), rel=1e-6)
+        assert float(f(jnp.float32(0.5), jnp.float32(0.0))) == pytest.approx(2 * np.sin(0.5) * np.cos(0.5), rel=1e-6)
         assert float(LAST_COTANGENT[...]) == pytest.approx(2 * np.sin(0.5), rel=1e-6)
 
 

@@ -57,7 +57,9 @@ class Record(NamedTuple):
 
 
 def record(executable: Executable, out_tree: Any, committed: bool) -> Record | None:
-    """The record for an executable, or None when calls to it must go through Python."""
+    """The record for an executable, or None when calls to it must go through Python (as programs on references do)."""
+    if type(executable) is not Executable:
+        return None
     if executable.ordered_effects or executable.has_unordered_effects or executable.keepalive or executable.waits:
         return None
     for aval in executable.out_avals:
