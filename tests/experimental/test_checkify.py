@@ -78,6 +78,14 @@ def test_compiled_without_checkify_is_refused_with_the_remedy():
     assert "check" in str(jax.make_jaxpr(positive)(1.0))
 
 
+def test_checks_where_they_cannot_be_reported_are_refused():
+    def add(a, b):
+        checkify.check(a > 0, "a")
+        return a + b
+    with pytest.raises(NotImplementedError, match="checks inside of reduce are not supported"):
+        message(lambda x: lax.reduce(x, 0.0, add, (0,)), jnp.ones(3))
+
+
 def test_an_error_has_no_message_while_traced():
     with pytest.raises(jax.errors.ConcretizationTypeError, match="no message while"):
         jax.jit(lambda x: checkify.checkify(positive)(x)[0].get())(1.0)

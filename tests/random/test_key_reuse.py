@@ -149,6 +149,20 @@ def test_keys_that_programs_return():
     reused(lambda: random.normal(ks[0]))
 
 
+def test_keys_that_are_chosen_while_a_program_runs_are_new():
+    a, b = key(), key()
+    chosen = jax.jit(lambda a, b, c: jnp.where(random.bits(c) > 5, a, b))(a, b, key())
+    for k in (chosen, a, b):
+        random.normal(k)
+
+
+def test_messages_name_public_functions():
+    k = key()
+    random.choice(k, 5, (2,), p=jnp.ones(5) / 5)
+    reused(lambda: random.permutation(k, 5), "passed to jax.random.permutation at .* consumed by jax.random.choice at")
+    reused(lambda: random.uniform(k, (), jnp.float32, 1.0, 2.0), "passed to jax.random.uniform at")
+
+
 def test_closed_over_keys_are_found_at_the_second_call():
     k = key()
     f = jax.jit(lambda x: x + random.normal(k))

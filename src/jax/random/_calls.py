@@ -25,6 +25,9 @@ from jax.random._keys import consumed, typed_key
 
 _get_trace = current_trace.get
 SAMPLER = "jax.random."  # with what names of programs begin that are samplers (``jax_debug_key_reuse``)
+# Samplers whose public function has another name.
+_PUBLIC = {"permuted_range": "permutation", "range_choice": "choice", "uniform_between": "uniform",
+           "weighted_choice": "choice"}
 
 
 def sampler(fun: Callable[..., Any]) -> Any:
@@ -34,6 +37,7 @@ def sampler(fun: Callable[..., Any]) -> Any:
     ``run`` with which public functions call it: that checks the key, and compiles.
     """
     name = fun.__name__.lstrip("_")
+    api = _PUBLIC.get(name, name)
 
     def on_words(raw: Any, *args: Any, impl: Any, settings: tuple[tuple[str, Any], ...]) -> Any:
         return fun(random_wrap(raw, impl), *args, **dict(settings))
@@ -44,7 +48,7 @@ def sampler(fun: Callable[..., Any]) -> Any:
     def run(key: Any, *args: Any, **settings: Any) -> Any:
         staged = _get_trace().staged
         if type(key) is not KeyArray or key.aval.shape or debug_key_reuse.value:
-            key, _ = typed_key(key, name)
+            key, _ = typed_key(key, api)
             if debug_key_reuse.value:
                 return follow(key, args, settings)
             if not staged and type(key) is not KeyArray:
@@ -62,9 +66,9 @@ def sampler(fun: Callable[..., Any]) -> Any:
         if _get_trace().staged:
             def on_key(key: Any, *args: Any) -> Any:
                 return fun(key, *args, **settings)
-            on_key.__name__ = f"{SAMPLER}{name}"
+            on_key.__name__ = f"{SAMPLER}{api}"
             return jit(on_key)(key, *args)
-        key = consumed(key, name)
+        key = consumed(key, api)
         with debug_key_reuse(False):
             return compiled(random_unwrap(key), *args, impl=key.dtype._impl, settings=(*settings.items(),))
 

@@ -102,7 +102,8 @@ def follow(closed: ClosedJaxpr, values: Sequence[Any] | None) -> Signature:
     known.folding = values is not None
     known.add(jaxpr.constvars, closed.consts)
     if values is not None:
-        known.add(*zip(*[(v, x) for v, x in zip(jaxpr.invars, values, strict=True) if x is not None], strict=True))
+        given = [(v, x) for v, x in zip(jaxpr.invars, values, strict=True) if x is not None]
+        known.add([v for v, _ in given], [x for _, x in given])
     for eqn in jaxpr.eqns:
         _follow(eqn, env, known)
     outputs = [env.get(v) if holds_keys(v) else None for v in jaxpr.outvars]

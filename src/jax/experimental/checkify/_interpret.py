@@ -18,7 +18,7 @@ from jax._language import rules
 from jax._language.axes import axis_env
 from jax._language.discharge import without_own_references
 from jax._language.evaluation import bind_eqn, last_uses
-from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxprs_in_params
 from jax._language.staging import trace_to_jaxpr
 from jax.experimental.checkify._check import CheckEffect, replay
 from jax.experimental.checkify._errors import Error, FailedCheckError, JaxException, user_checks
@@ -112,7 +112,7 @@ def _apply(enabled: Enabled, eqn: JaxprEqn, values: list[Any], states: list[Stat
         state, outs = rule(enabled, eqn, values)
         states.append(state)
         return outs
-    if eqn.effects and has_checks(eqn.effects):
+    if has_checks(eqn.effects) or any(has_checks(j.effects) for j in jaxprs_in_params(eqn.params)):
         raise NotImplementedError(f"checkify: checks inside of {eqn.primitive.name} are not supported "
                                   f"({source_info.summarize(eqn.source_info.traceback)}); move them out of it")
     outs = bind_eqn(eqn, values)
