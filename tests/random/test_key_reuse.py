@@ -161,6 +161,7 @@ def test_messages_name_public_functions():
     random.choice(k, 5, (2,), p=jnp.ones(5) / 5)
     reused(lambda: random.permutation(k, 5), "passed to jax.random.permutation at .* consumed by jax.random.choice at")
     reused(lambda: random.uniform(k, (), jnp.float32, 1.0, 2.0), "passed to jax.random.uniform at")
+    fine(lambda: random.choice(key(), jnp.arange(5), (2,), replace=False))
 
 
 def test_closed_over_keys_are_found_at_the_second_call():

@@ -177,9 +177,9 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
     if not replace and draws > size:
         raise ValueError(f"jax.random.choice: {draws} elements cannot be picked out of {size} without replacement")
     if p is None:
-        picked = _range_choice.run(key, size=size, shape=shape, replace=bool(replace))
         if not replace and len(aval.shape) == 1 and dtypes.issubdtype(aval.dtype, np.number):
             return lax.reshape(lax.slice_in_dim(_permutation.run(key, a, axis=0, independent=False), 0, draws), shape)
+        picked = _range_choice.run(key, size=size, shape=shape, replace=bool(replace))
     else:
         picked = _weighted(key, a, p, size, shape, replace, mode)
     return picked if not aval.shape else jnp.take(a, picked, axis, mode="clip")
@@ -199,7 +199,7 @@ def _weighted(key: Any, a: Any, p: Any, size: int, shape: tuple[Any, ...], repla
     if aval.shape != (size,):
         raise ValueError(f"jax.random.choice: p must be a vector with one probability for each of {size} elements, got "
                          f"shape {aval.shape}")
-    return _weighted_choice(key, p, shape=shape, replace=bool(replace), mode=gumbel_mode("choice", mode))
+    return _weighted_choice.run(key, p, shape=shape, replace=bool(replace), mode=gumbel_mode("choice", mode))
 
 
 @sampler
