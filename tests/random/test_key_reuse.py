@@ -126,7 +126,8 @@ def noise(k):
 def test_programs_consume_their_arguments():
     k = key()
     noise(k)
-    reused(lambda: noise(k), r"passed to jax.random.normal at .*\(in noise, called at .*first consumed by the program noise")
+    reused(lambda: noise(k), r"a key \(k of noise\) that has been consumed before is passed to jax.random.normal at .*"
+           r"\(in noise, called at .*first consumed by the program noise")
     reused(lambda: random.normal(k))
     fine(lambda: jax.jit(lambda k: random.fold_in(k, 1))(key()))
     reused(lambda: jax.jit(lambda k: noise(k) + noise(k))(key()))
@@ -168,7 +169,7 @@ def test_closed_over_keys_are_found_at_the_second_call():
     k = key()
     f = jax.jit(lambda x: x + random.normal(k))
     f(1.0)
-    reused(lambda: f(1.0))
+    reused(lambda: f(1.0), "a key that the function closes over, that has been consumed before")
 
 
 STEP = 3

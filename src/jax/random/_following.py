@@ -32,7 +32,11 @@ def follow_call(jaxpr: ClosedJaxpr, args: Sequence[Any], name: str) -> Callable[
     if len(jaxpr.eqns) == 1 and jaxpr.eqns[0].primitive.name == name:  # an operation by itself
         plan = Plan(sig, given, place=here)
     else:
-        plan = Plan(sig, given, f" (in {name}, called at {source_info.summarize(here)})", Use(f"the program {name}", here))
+        def name_of(position: int) -> str:
+            i = position - len(jaxpr.consts)
+            return " that the function closes over," if i < 0 else f" ({jaxpr.jaxpr.debug_info.arg_name(i)} of {name})"
+        plan = Plan(sig, given, f" (in {name}, called at {source_info.summarize(here)})", Use(f"the program {name}", here),
+                    name_of=name_of)
 
     def finish(outs: Sequence[Any]) -> None:
         plan.commit()

@@ -37,12 +37,12 @@ def consume(ids: Identities, use: Use, within: str = "") -> None:
         identity.used = use
 
 
-def reused(first: Use, use: Use, shape: Any, position: int, within: str) -> KeyReuseError:
+def reused(first: Use, use: Use, shape: Any, position: int, within: str, name: str = "") -> KeyReuseError:
     which = "a key" if not shape else f"the key at index {tuple(map(int, np.unravel_index(position, shape)))} of an array"
     again = " It is the same operation, which runs again." if first == use else ""
     return KeyReuseError(
-        f"{which} that has been consumed before is passed to {use}{within}. It was first consumed by {first}.{again} The "
-        "same key gives the same numbers again. Use each key once: derive new ones with jax.random.split or "
+        f"{which}{name} that has been consumed before is passed to {use}{within}. It was first consumed by {first}.{again} "
+        "The same key gives the same numbers again. Use each key once: derive new ones with jax.random.split or "
         "jax.random.fold_in before, or say with jax.random.clone that numbers are to be repeated.")
 
 
@@ -155,10 +155,10 @@ class Plan:
     __slots__ = ("found", "marks")
 
     def __init__(self, sig: Signature, given: Sequence[Identities], within: str = "", use: Use | None = None,
-                 place: Any = None) -> None:
+                 place: Any = None, name_of: Callable[[int], str] = lambda _: "") -> None:
         self.found: dict[int, Identity] = {}
         self.marks: dict[int, tuple[Identity, Use]] = {}
-        for own, ids in zip(sig.inputs, given, strict=True):
+        for position, (own, ids) in enumerate(zip(sig.inputs, given, strict=True)):
             if own is None or ids is None:
                 continue
             for i, (a, b) in enumerate(zip(own.flat, ids.flat, strict=True)):
@@ -168,7 +168,7 @@ class Plan:
                 inner = a.used if place is None else Use(a.used.what, place)
                 first = b.used or (self.marks[id(b)][1] if id(b) in self.marks else None)
                 if first is not None:
-                    raise reused(first, inner, ids.shape, i, within)
+                    raise reused(first, inner, ids.shape, i, within, name_of(position))
                 self.marks[id(b)] = (b, use or inner)
 
     def commit(self) -> None:
