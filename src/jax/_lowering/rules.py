@@ -22,9 +22,9 @@ elementwise_ops: dict[Any, str] = {}
 extended_by_batching: set[Any] = set()
 uncacheable: set[Any] = set()
 # What passes over programs know of primitives. ``fusible``: operations that compilers compute again inside whatever reads
-# them, beside those of ``elementwise_ops``, with their weight in operations (0 where only data moves). ``call_bodies``:
-# calls, with the parameter that holds the program. ``inner_bodies``: loops and branches, with all such parameters and
-# whether they are run many times. ``reducing``: operations that what they read is fused into.
+# them, with their weight in operations (0 where only data moves). ``reducing``: operations that what they read is fused
+# into. ``call_bodies``: calls, with the parameter that holds the program. ``inner_bodies``: loops and branches, with all
+# such parameters and whether they are run many times.
 fusible: dict[Any, int] = {}
 reducing: set[Any] = set()
 call_bodies: dict[Any, str] = {}
@@ -59,6 +59,7 @@ def register_elementwise(prim: Any, operation: str, settings_rule: Rule | None =
     """
     lowerings.pop(prim, None)
     elementwise_ops[prim] = operation
+    fusible[prim] = 1
     if settings_rule is not None:
         lowerings[prim] = settings_rule
 

@@ -17,7 +17,7 @@ LLVM contracts products and sums across operations that are fused.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from jax._base import caching
@@ -25,7 +25,7 @@ from jax._language.effects import no_effects
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jax._language.primitive import Primitive
 from jax._lowering import barriers
-from jax._lowering.rules import call_bodies, elementwise_ops, fusible, inner_bodies, reducing, register_lowering
+from jax._lowering.rules import call_bodies, fusible, inner_bodies, reducing, register_lowering
 
 # How much may be read and repeated by several readers, and where the value is in memory anyway: chosen by compile and run
 # times of benchmarks/models/suite.py.
@@ -34,26 +34,11 @@ MAX_READS_KEPT, MAX_OPERATIONS_KEPT = 2, 3
 # In loops a fence costs some microseconds: as much as this many repeated operations on one element.
 LEAST_WORK_IN_LOOPS = 20_000
 
+_NOTHING: frozenset[Any] = frozenset()
+
 fence_p = Primitive("fence")
 fence_p.def_abstract_eval(lambda aval: aval)
 register_lowering(fence_p, lambda ctx, x: [barriers.fence(ctx, x)])
-
-
-class Origin(NamedTuple):
-    """What computing a value again takes: the kept values it reads and the operations it repeats."""
-
-    reads: frozenset[Any]
-    operations: int
-
-
-class Usage:
-    """Who reads a variable: how many equations, and whether one of them needs it in memory."""
-
-    __slots__ = ("readers", "kept")
-
-    def __init__(self) -> None:
-        self.readers = 0
-        self.kept = False
 
 
 class Summary(NamedTuple):
@@ -88,102 +73,124 @@ def _fenced_closed(closed: ClosedJaxpr, repeated: bool) -> ClosedJaxpr | None:
 
 
 class _Walk:
-    """One pass over the equations of a program."""
+    """One pass over the equations of a program.
+
+    Per variable: how many equations read it, whether one of them needs it in memory, and what computing it again takes,
+    the kept values it reads (``reads``) and the operations it repeats (``work``). What is not in ``reads`` is kept itself.
+    """
 
     def __init__(self, jaxpr: Jaxpr, repeated: bool) -> None:
         self.jaxpr = jaxpr
         self.repeated = repeated
+        self.readers: dict[Any, int] = {}
+        self.kept: set[Any] = set()
         self.calls: dict[int, Summary] = {}  # by position of the equation
-        self.usage = self._count_readers()
-        self.origins: dict[Var, Origin] = {}
+        self.reads: dict[Any, frozenset[Any]] = {}
+        self.work: dict[Any, int] = {}
         self.eqns: list[JaxprEqn] = []
         self.changed = False
 
-    def _count_readers(self) -> dict[Var, Usage]:
-        usage: dict[Var, Usage] = {}
+    def run(self) -> Summary:
+        jaxpr = self.jaxpr
+        self._count_readers()
+        self._walk()
+        arguments = {v: i for i, v in enumerate(jaxpr.invars)}
+        return Summary(
+            jaxpr.replace(eqns=self.eqns, effects=jaxpr.effects) if self.changed else None,
+            tuple([self.readers.get(v, 0) for v in jaxpr.invars]),
+            tuple([v in self.kept for v in jaxpr.invars]),
+            tuple([self._origin_by_argument(v, arguments) for v in jaxpr.outvars]))
 
-        def use(v: Any, readers: int, kept: bool) -> None:
-            if type(v) is not Literal:
-                found = usage.get(v)
-                if found is None:
-                    found = usage[v] = Usage()
-                found.readers += readers
-                found.kept = found.kept or kept
-
+    def _count_readers(self) -> None:
+        readers, kept = self.readers, self.kept  # literals are counted along; nobody asks for them
+        get = readers.get
         for i, eqn in enumerate(self.jaxpr.eqns):
             prim = eqn.primitive
-            if prim in elementwise_ops or prim in fusible:
+            if prim in fusible or prim in reducing:
                 for v in eqn.invars:
-                    use(v, 1, False)
+                    readers[v] = get(v, 0) + 1
             elif prim in call_bodies:
                 summary: Summary = summarize(eqn.params[call_bodies[prim]].jaxpr, self.repeated)
                 self.calls[i] = summary
-                for v, readers, kept in zip(eqn.invars, summary.readers, summary.kept, strict=True):
-                    use(v, readers, kept)
+                for v, count, needed in zip(eqn.invars, summary.readers, summary.kept, strict=True):
+                    readers[v] = get(v, 0) + count
+                    if needed:
+                        kept.add(v)
             else:
                 for v in eqn.invars:
-                    use(v, 1, prim not in reducing)
+                    readers[v] = get(v, 0) + 1
+                    kept.add(v)
         for v in self.jaxpr.outvars:
-            use(v, 1, True)
-        return usage
+            readers[v] = get(v, 0) + 1
+            kept.add(v)
 
-    def run(self) -> Summary:
+    def _walk(self) -> None:
+        reads, work, readers = self.reads, self.work, self.readers
         for i, eqn in enumerate(self.jaxpr.eqns):
             prim = eqn.primitive
-            if prim in elementwise_ops:
-                self._fusible(eqn, 1)
-            elif prim in fusible:
-                self._fusible(eqn, fusible[prim])
+            operations = fusible.get(prim)
+            if operations is not None:
+                found = _NOTHING
+                for v in eqn.invars:
+                    if type(v) is Literal:
+                        continue
+                    own = reads.get(v)
+                    if own is None:
+                        if v.aval.shape:  # numbers are not counted: they are in registers
+                            own = reads[v] = frozenset((v,))
+                        else:
+                            continue
+                    else:
+                        operations += work.get(v, 0)
+                    if found is not own:
+                        found = found | own if found else own
+                results = eqn.outvars
+                if len(results) == 1:
+                    v = results[0]
+                    if readers.get(v, 0) < 2 or not self._too_much(v, found, operations):
+                        reads[v] = found
+                        work[v] = operations
+                        self.eqns.append(eqn)
+                        continue
+                self._define(eqn, [(found, operations)] * len(results))
             elif i in self.calls:
                 self._call(eqn, self.calls[i])
             elif prim in inner_bodies:
                 self._inner(eqn)
             else:
                 self.eqns.append(eqn)
-        jaxpr = self.jaxpr
-        arguments = {v: i for i, v in enumerate(jaxpr.invars)}
-        none = Usage()
-        return Summary(
-            jaxpr.replace(eqns=self.eqns, effects=jaxpr.effects) if self.changed else None,
-            tuple(self.usage.get(v, none).readers for v in jaxpr.invars),
-            tuple(self.usage.get(v, none).kept for v in jaxpr.invars),
-            tuple(self._origin_by_argument(v, arguments) for v in jaxpr.outvars))
+
+    def _origin(self, v: Any) -> tuple[frozenset[Any], int]:
+        if type(v) is Literal or not (v.aval.shape or v in self.reads):
+            return _NOTHING, 0
+        return self.reads.get(v) or frozenset((v,)), self.work.get(v, 0)
 
     def _origin_by_argument(self, v: Any, arguments: dict[Any, int]) -> tuple[tuple[int, ...], int, int]:
-        origin = self._origin(v)
-        given = tuple(arguments[r] for r in origin.reads if r in arguments)
-        return given, len(origin.reads) - len(given), origin.operations
-
-    def _origin(self, v: Any) -> Origin:
-        found = self.origins.get(v)
-        if found is None:
-            # Numbers are not counted: they are in registers.
-            found = Origin(frozenset() if type(v) is Literal or not v.aval.shape else frozenset((v,)), 0)
-        return found
-
-    def _fusible(self, eqn: JaxprEqn, weight: int) -> None:
-        found, operations = _gather(map(self._origin, eqn.invars))
-        self._define(eqn, [Origin(found, operations + weight)] * len(eqn.outvars))
+        reads, operations = self._origin(v)
+        given = tuple([arguments[r] for r in reads if r in arguments])
+        return given, len(reads) - len(given), operations
 
     def _call(self, eqn: JaxprEqn, summary: Summary) -> None:
         if summary.jaxpr is not None:
             eqn = self._with_body(eqn, call_bodies[eqn.primitive], self.repeated)
         origins = []
         for k, (positions, others, operations) in enumerate(summary.origins):
-            reads, before = _gather(self._origin(eqn.invars[i]) for i in positions)
-            inside = frozenset((id(eqn), k, j) for j in range(others))
-            origins.append(Origin(reads | inside, before + operations))
+            reads = frozenset([(id(eqn), k, j) for j in range(others)])
+            for i in positions:
+                more, before = self._origin(eqn.invars[i])
+                reads |= more
+                operations += before
+            origins.append((reads, operations))
         self._define(eqn, origins)
 
-    def _define(self, eqn: JaxprEqn, origins: Sequence[Origin]) -> None:
+    def _define(self, eqn: JaxprEqn, origins: Sequence[tuple[frozenset[Any], int]]) -> None:
         """Adds the equation, and fences behind those of its results that need them."""
         fences = []
-        for k, (v, origin) in enumerate(zip(eqn.outvars, origins, strict=True)):
-            usage = self.usage.get(v)
-            if usage is not None and usage.readers > 1 and self._too_much(v.aval, origin, usage):
+        for k, (v, (reads, operations)) in enumerate(zip(eqn.outvars, origins, strict=True)):
+            if self.readers.get(v, 0) > 1 and self._too_much(v, reads, operations):
                 fences.append(k)
             else:
-                self.origins[v] = origin
+                self.reads[v], self.work[v] = reads, operations
         if not fences:
             self.eqns.append(eqn)
             return
@@ -195,13 +202,12 @@ class _Walk:
         for k in fences:
             self.eqns.append(JaxprEqn([outvars[k]], [eqn.outvars[k]], fence_p, {}, no_effects, eqn.source_info))
 
-    def _too_much(self, aval: Any, origin: Origin, usage: Usage) -> bool:
-        size = math.prod(aval.shape)
-        if self.repeated and origin.operations * size * (usage.readers - 1) < LEAST_WORK_IN_LOOPS:
+    def _too_much(self, v: Any, reads: frozenset[Any], operations: int) -> bool:
+        if self.repeated and operations * math.prod(v.aval.shape) * (self.readers[v] - 1) < LEAST_WORK_IN_LOOPS:
             return False
-        if usage.kept:
-            return len(origin.reads) > MAX_READS_KEPT or origin.operations > MAX_OPERATIONS_KEPT
-        return len(origin.reads) > MAX_READS or origin.operations > MAX_OPERATIONS
+        if v in self.kept:
+            return len(reads) > MAX_READS_KEPT or operations > MAX_OPERATIONS_KEPT
+        return len(reads) > MAX_READS or operations > MAX_OPERATIONS
 
     def _inner(self, eqn: JaxprEqn) -> None:
         names, repeated = inner_bodies[eqn.primitive]
@@ -222,12 +228,3 @@ def _body(program: Any, repeated: bool) -> Any:
     if isinstance(program, ClosedJaxpr):
         return _fenced_closed(program, repeated) or program
     return summarize(program, repeated).jaxpr or program
-
-
-def _gather(origins: Iterable[Origin]) -> tuple[frozenset[Any], int]:
-    reads: frozenset[Any] = frozenset()
-    operations = 0
-    for origin in origins:
-        reads = reads | origin.reads if reads else origin.reads
-        operations += origin.operations
-    return reads, operations
