@@ -61,7 +61,7 @@ def test_derivatives():
     (lambda: ops.segment_sum([1.0], [0]), TypeError, "list"),
     (lambda: ops.segment_sum(DATA > 0, IDS, 3), TypeError, "booleans"),
     (lambda: ops.segment_sum(DATA, IDS, 3, bucket_size=0), ValueError, "bucket_size"),
-    (lambda: ops.segment_sum(DATA, IDS, 3, out_sharding="x"), NotImplementedError, "out_sharding"),
+    (lambda: ops.segment_sum(DATA, IDS, 3, out_sharding="x"), TypeError, "no sharding"),
     (lambda: jax.jit(ops.segment_sum)(DATA, IDS), jax.errors.ConcretizationTypeError, "num_segments"),
 ])
 def test_refusals(call, error, match):

@@ -45,7 +45,7 @@ def custom_remat(f: Callable[..., Any], f_fwd: Callable[..., Any], f_rem: Callab
             raise TypeError(f"custom_remat: {name} must be a function, got {rule!r} of type {type(rule).__name__}")
     check_callable(f, "custom_remat")
     nums, names = complete_names("static", signature_of(f), static_argnums if static_argnums != () else None,
-                                 static_argnames if static_argnames != () else None)
+                                 static_argnames if static_argnames != () else None, "custom_remat")
 
     @functools.wraps(f)
     @api_boundary

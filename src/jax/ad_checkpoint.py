@@ -55,7 +55,8 @@ def checkpoint(fun: Callable[..., Any] | None = None, *, prevent_cse: bool | Seq
         raise TypeError(f"checkpoint: policy must be a function, see jax.checkpoint_policies; got {policy!r}")
     fence = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
     given_names = static_argnames if static_argnames != () else None
-    nums, names = complete_names("static", signature_of(fun), static_argnums if static_argnums != () else None, given_names)
+    given_nums = static_argnums if static_argnums != () else None
+    nums, names = complete_names("static", signature_of(fun), given_nums, given_names, "checkpoint")
     options = Options(nums, names, (), (), False, False, None, ())
 
     @functools.wraps(fun)

@@ -8,6 +8,7 @@ import numpy as np
 
 from jax import dtypes, lax
 from jax._api.composite import composite
+from jax._api.sharding_constraints import laid_out
 from jax._base.source import make_boundaries
 from jax._ground.families import constant
 from jax._language.avals import typeof
@@ -33,7 +34,7 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None, in
       unique_indices: a promise that no id occurs twice.
       bucket_size: how many rows are summed before partial sums are combined, for better accuracy.
       mode: what becomes of ids out of range, see :class:`jax.lax.GatherScatterMode`; by default their rows are dropped.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     Returns:
       An array of shape ``(num_segments, *data.shape[1:])``; segments without rows are 0.
@@ -100,9 +101,6 @@ _KINDS: dict[str, tuple[Any, Any, Any]] = {
 
 def _reduce_segments(name: str, data: Any, segment_ids: Any, num_segments: Any, indices_are_sorted: bool,
                      unique_indices: bool, bucket_size: Any, mode: Any, out_sharding: Any) -> Any:
-    if out_sharding is not None:
-        raise NotImplementedError(f"jax.ops.{name}: out_sharding is not supported yet; leave it out, got "
-                                  f"{out_sharding!r}")
     check_arraylike(name, data, segment_ids)
     rows, ids = typeof(data), typeof(segment_ids)
     if not dtypes.issubdtype(ids.dtype, np.integer):
@@ -113,8 +111,9 @@ def _reduce_segments(name: str, data: Any, segment_ids: Any, num_segments: Any, 
     if bucket_size is not None and bucket_size < 1:
         raise ValueError(f"jax.ops.{name}: bucket_size must be positive, got {bucket_size}")
     mode = GatherScatterMode.FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
-    return _reduced(data, segment_ids, name=name, size=_segment_count(name, segment_ids, num_segments),
-                    sorted_ids=bool(indices_are_sorted), unique=bool(unique_indices), bucket=bucket_size, mode=mode)
+    out = _reduced(data, segment_ids, name=name, size=_segment_count(name, segment_ids, num_segments),
+                   sorted_ids=bool(indices_are_sorted), unique=bool(unique_indices), bucket=bucket_size, mode=mode)
+    return laid_out(out, out_sharding, f"jax.ops.{name}")
 
 
 def _segment_count(name: str, segment_ids: Any, num_segments: Any) -> int:

@@ -22,6 +22,7 @@ from jax._lowering.types import constant_makers
 from jax._runtime import backend, transfer
 from jax._runtime import compile as compiling
 from jax._runtime.layout import Format, Layout
+from jax.sharding import PartitionSpec, Sharding
 from jax.tree_util import keystr, tree_flatten, tree_unflatten
 
 
@@ -106,18 +107,34 @@ class ShapeDtypeStruct:
 
     __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "is_ref", "_memory_space")
 
+    shape: tuple[Any, ...]
+    dtype: Any
+    sharding: Any
+    weak_type: bool
+    vma: Any
+    is_ref: bool
+    _memory_space: Any
+
     def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False,
                  vma: Any = None, manual_axis_type: Any = None, is_ref: bool = False, _memory_space: Any = None) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be given, got None")
+        if not (sharding is None or isinstance(sharding, (Sharding, PartitionSpec)) or hasattr(sharding, "sharding")):
+            raise ValueError("ShapeDtypeStruct: sharding must be a jax.sharding.Sharding, a PartitionSpec, a Format or "
+                             f"None, got {sharding!r} of type {type(sharding).__name__}")
         aval = ShapedArray(tuple(shape), dtype)
-        self.shape = aval.shape
-        self.dtype = aval.dtype
-        self.sharding = sharding
-        self.weak_type = bool(weak_type)
-        self.vma = vma if vma is not None else manual_axis_type
-        self.is_ref = is_ref
-        self._memory_space = _memory_space
+        fields = (aval.shape, aval.dtype, sharding, bool(weak_type), vma if vma is not None else manual_axis_type, is_ref,
+                  _memory_space)
+        for name, value in zip(self.__slots__, fields, strict=True):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Equal ones are one key of every cache of traces.
+        raise RuntimeError(f"ShapeDtypeStruct objects cannot be changed; make another: s.update({name}={value!r})")
+
+    def __setstate__(self, state: Any) -> None:
+        for name, value in state[1].items():
+            object.__setattr__(self, name, value)
 
     @property
     def ndim(self) -> int:

@@ -37,7 +37,7 @@ def test_argnums():
     assert [float(v) for v in jax.grad(g, (0, -1))(2.0, 3.0, 4.0)] == [3.0, 8.0]
     value, (dx,) = jax.value_and_grad(g, (0,))(2.0, 3.0, z=4.0)
     assert float(value) == 22.0 and float(dx) == 3.0
-    with pytest.raises(ValueError, match="positional argument 3"):
+    with pytest.raises(TypeError, match="positional argument 3"):
         jax.grad(g, 3)(1.0, 2.0, 3.0)
 
 
@@ -83,7 +83,6 @@ def test_integers_and_float0():
     (lambda: jax.grad(lambda x: x, holomorphic=True)(1.0), "complex arguments"),
     (lambda: jax.grad(lambda x: jnp.argmax(x))(jnp.ones(3)), "floating-point output"),
     (lambda: jax.jvp(f, X, X), "tuples or lists"),
-    (lambda: jax.jvp(f, (X,), (X[:2],)), "tangent of shape"),
     (lambda: jax.jvp(f, (X,), (X.astype(np.float16),)), "needs a tangent of dtype"),
     (lambda: jax.jvp(lambda x, y: x, (X, X), (X,)), "same tree structure"),
     (lambda: jax.grad("f"), "takes a function"),
@@ -98,16 +97,20 @@ def test_jvp():
     np.testing.assert_allclose(t, df(X).sum(), rtol=1e-5)
     out, t, aux = jax.jvp(lambda x: (x * 2, x), (3.0,), (1.0,), has_aux=True)
     assert float(t) == 2.0 and float(aux) == 3.0
+    with pytest.raises(ValueError, match="tangent of shape"):
+        jax.jvp(f, (X,), (X[:2],))
 
 
 def test_vjp_and_its_misuse():
     out, pullback = jax.vjp(lambda x, y: {"p": x * y}, 2.0, 3.0)
     assert [float(v) for v in pullback({"p": 1.0})] == [3.0, 2.0]
-    with pytest.raises(TypeError, match="structure"):
+    with pytest.raises(ValueError, match="structure"):
         pullback(1.0)
+    with pytest.raises(TypeError, match="takes one cotangent.*got 2 arguments.*pass a tuple"):
+        pullback(1.0, 1.0)
     with pytest.raises(ValueError, match="shape"):
         pullback({"p": np.ones(2, np.float32)})
-    with pytest.raises(TypeError, match="dtype"):
+    with pytest.raises(ValueError, match="dtype"):
         pullback({"p": np.float16(1)})
 
 
@@ -133,7 +136,7 @@ def test_linearize_is_applied_many_times():
     assert [round(float(push(t)), 5) for t in (1.0, 2.0)] == [round(np.cos(1.0) * t, 5) for t in (1.0, 2.0)]
     assert len(runs) == 1
     assert jax.vmap(push)(np.arange(3, dtype=np.float32)).shape == (3,)
-    with pytest.raises(TypeError, match="tangent"):
+    with pytest.raises(ValueError, match="tangent"):
         push(np.ones(3, np.float32))
 
 

@@ -100,6 +100,8 @@ def test_static_arguments_and_closures():
 def test_misuse():
     with pytest.raises(TypeError, match="policy must be a function"):
         jax.checkpoint(block, policy="dots")
+    with pytest.raises(ValueError, match=r"checkpoint: static_argnums contains 5.*\(x\)"):
+        jax.checkpoint(block, static_argnums=5)
     with pytest.raises(NotImplementedError, match="static_argnums"):
         jax.checkpoint(block, concrete=True)
     with pytest.raises(ValueError, match="both to be saved"):

@@ -18,7 +18,8 @@ mpmath.mp.dps = 40
 ELEMENTARY = {
     "exp": (lax.exp, mpmath.exp), "log": (lax.log, mpmath.log), "log1p": (lax.log1p, mpmath.log1p),
     "sin": (lax.sin, mpmath.sin), "cosh": (lax.cosh, mpmath.cosh), "tan": (lax.tan, mpmath.tan),
-    "asin": (lax.asin, mpmath.asin), "atan": (lax.atan, mpmath.atan), "tanh": (lax.tanh, mpmath.tanh), "sqrt": (lax.sqrt, mpmath.sqrt),
+    "asin": (lax.asin, mpmath.asin), "atan": (lax.atan, mpmath.atan), "tanh": (lax.tanh, mpmath.tanh),
+    "sqrt": (lax.sqrt, mpmath.sqrt),
     "rsqrt": (lax.rsqrt, lambda x: 1 / mpmath.sqrt(x)), "erf": (lax.erf, mpmath.erf),
     "lgamma": (lax.lgamma, mpmath.loggamma), "logistic": (lax.logistic, lambda x: 1 / (1 + mpmath.exp(-x))),
     "pow": (lambda x: x ** 2.5, lambda x: x ** 2.5), "power of a number": (lambda x: 2.5 ** x, lambda x: 2.5 ** x),

@@ -404,7 +404,7 @@ def test_integer_dtypes_are_refused(name):
     (lambda: random.multivariate_normal(KEY, jnp.zeros(2), jnp.eye(3)), ValueError, r"\(2, 2\)"),
     (lambda: random.multivariate_normal(KEY, jnp.zeros(2), jnp.eye(2), method="x"), ValueError, "method"),
     (lambda: random.multinomial(KEY, 3, P, shape=(5,)), ValueError, "last axis"),
-    (lambda: random.normal(KEY, (3,), out_sharding="x"), NotImplementedError, "out_sharding"),
+    (lambda: random.normal(KEY, (3,), out_sharding="x"), TypeError, "no sharding"),
     (lambda: jax.jit(lambda n: random.normal(KEY, (n,)))(3), TypeError, "static"),
 ])
 def test_refusals(call, error, match):

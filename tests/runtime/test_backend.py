@@ -17,7 +17,7 @@ def test_devices():
     assert backend.devices("cpu") == backend.devices()
     assert backend.local_devices() == backend.devices()
     assert backend.device_count() == backend.local_device_count() == len(backend.devices())
-    assert (backend.process_index(), backend.process_count(), backend.process_indices()) == (0, 1, {0})
+    assert (backend.process_index(), backend.process_count(), backend.process_indices()) == (0, 1, [0])
     assert backend.get_backend("cpu") is backend.get_backend() is first.client
     assert backend.lowering_platform(first) == "cpu"
 

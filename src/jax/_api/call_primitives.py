@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jax._api.jit_primitive import transposed_jaxpr
@@ -33,13 +33,15 @@ class CallPrimitive(Primitive):
     ``bind(fun, *args)`` traces a function of leaves (a ``WrappedFun`` or a plain one) first.
     """
 
-    __slots__ = ("closed",)
+    __slots__ = ("closed", "of_derivative")
 
     def __init__(self, name: str, closed: bool = True) -> None:
         super().__init__(name, multiple_results=True)
         self.call_primitive = True
         self.abstract_cache = None
         self.closed = closed
+        # The parameters of what differentiation makes of a call, from those of the call.
+        self.of_derivative: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
     def bind(self, *args: Any, **params: Any) -> Any:
         if "call_jaxpr" in params:
@@ -151,6 +153,10 @@ class _Rules:
         return outs[:n], [next(rest) if nz else Zero(a.to_tangent_aval())
                           for nz, a in zip(nonzero, closed.out_avals, strict=True)]
 
+    def derived(self, params: dict[str, Any]) -> dict[str, Any]:
+        change = getattr(self.prim, "of_derivative", None)
+        return params if change is None else change(params)
+
     def split(self, trace: SplitTrace, args: Any, params: dict[str, Any]) -> list[Any]:
         unknown = [trace.is_tangent(x) for x in args]
         parts = partial.partial_eval_jaxpr(self.program(params["call_jaxpr"]), unknown)
@@ -159,7 +165,7 @@ class _Rules:
         n = len(known) - len(parts.residual_avals)
         outs = trace.tangents.process(
             self.prim, (*known[n:], *[x for x, u in zip(args, unknown, strict=True) if u]),
-            dict(params, call_jaxpr=self.wrapped(parts.unknown)))
+            dict(self.derived(params), call_jaxpr=self.wrapped(parts.unknown)))
         a, b = iter(known[:n]), iter(outs)
         return [next(b) if u else next(a) for u in parts.out_unknown]
 

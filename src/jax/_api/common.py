@@ -148,8 +148,8 @@ def normalize_argnums(argnums: Any, num_args: int, api: str, name: str = "argnum
     out = []
     for i in nums:
         if not -num_args <= i < num_args:
-            raise ValueError(f"{api}: {name}={argnums} asks for positional argument {i}, but the function was called "
-                             f"with {num_args} positional argument(s). Pass it positionally, not by keyword.")
+            raise TypeError(f"{api}: {name}={argnums} asks for positional argument {i}, but the function was called "
+                            f"with {num_args} positional argument(s). Pass it positionally, not by keyword.")
         out.append(i % num_args)
     if len(set(out)) != len(out):
         raise ValueError(f"{api}: {name}={argnums} names an argument twice")

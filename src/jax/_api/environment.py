@@ -69,9 +69,9 @@ def host_id(backend: Any = None) -> int:
 
 
 def host_ids(backend: Any = None) -> list[int]:
-    """Deprecated name of :func:`jax.process_indices`, as a list."""
+    """Deprecated name of :func:`jax.process_indices`."""
     _renamed("host_ids", "process_indices")
-    return sorted(backends.process_indices(backend))
+    return backends.process_indices(backend)
 
 
 _MODES = ("allow_all", "allow_jit")

@@ -38,7 +38,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
       ``(output, output_tangent)``, with ``aux`` as a third element if ``has_aux``.
 
     Raises:
-      TypeError: structures, shapes or dtypes of primals and tangents do not match.
+      TypeError: structures or dtypes of primals and tangents do not match.
+      ValueError: their shapes do not match.
     """
     check_callable(fun, "jvp")
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
@@ -76,8 +77,8 @@ def _check_tangent(p: Any, t: Any) -> Any:
                             "numpy.zeros(shape, jax.dtypes.float0).")
         return Zero(want)
     if got.shape != want.shape:
-        raise TypeError(f"jvp: a primal of shape {want.shape} was given a tangent of shape {got.shape}; they must be "
-                        "equal")
+        raise ValueError(f"jvp: a primal of shape {want.shape} was given a tangent of shape {got.shape}; they must be "
+                         "equal")
     if got.dtype != want.dtype:
         # A Python number beside a 64-bit array that was made while 64-bit types were on is as wide as that.
         if type(t) in (float, complex) and dtypes.is_narrowed(want.dtype) and np.can_cast(got.dtype, want.dtype):

@@ -62,8 +62,8 @@ def _apply_linear(static: LinStatic, consts: Any, *tangents: Any) -> Any:
     for t, a in zip(leaves, lin.in_avals, strict=True):
         got = typeof(t)
         if is_ref_type(got) != is_ref_type(a) or got.shape != a.shape or (got.dtype != a.dtype and not got.weak_type):
-            raise TypeError(f"linearize: a tangent of type {got.str_short()} was given where the primal's type asks for "
-                            f"{a.str_short()}")
+            raise ValueError(f"linearize: a tangent of type {got.str_short()} was given where the primal's type asks for "
+                             f"{a.str_short()}")
     leaves = [t if typeof(t).dtype == a.dtype else convert(t, a.dtype)
               for t, a in zip(leaves, lin.in_avals, strict=True)]
     full = lin.with_consts(consts)

@@ -18,6 +18,7 @@ from jax._language import rules
 from jax._language.avals import ShapedArray, physical_aval, typeof
 from jax._language.jaxpr import new_jaxpr_eqn
 from jax._language.primitive import Primitive
+from jax._language.trace import Tracer
 from jax._language.zeros import Zero
 from jax._lowering.hlo import custom_call
 from jax._lowering.rules import extended_by_batching, register_lowering
@@ -35,7 +36,7 @@ from jax.tree_util import broadcast_prefix, tree_flatten, tree_leaves, tree_map,
 device_put_p = Primitive("device_put")
 
 
-def _impl(x: Any, *, device: Any, donate: bool, may_alias: bool) -> Any:
+def _impl(x: Any, *, device: Any, donate: bool, may_alias: bool | None) -> Any:
     put: Any = transfer.to_device
     if isinstance(device, Space):
         device, put = _in_space(x, device), _beside
@@ -112,7 +113,7 @@ def _move_eqn(source: Any, target: Any, kind: str) -> Any:
     spaces = {"device": Space.Device, "pinned_host": Space.Host, "unpinned_host": Space.Host}
     if kind not in spaces:
         raise ValueError(f"a checkpoint policy moves values to the memory {kind!r}, which is none of {sorted(spaces)}")
-    params = {"device": spaces[kind], "donate": False, "may_alias": False}
+    params = {"device": spaces[kind], "donate": False, "may_alias": None}
     return new_jaxpr_eqn([source], [target], device_put_p, params, frozenset())
 
 
@@ -131,7 +132,7 @@ def _for_batch(device: Any, dim: int) -> Any:
 # A tangent that is moved like its primal value, and whose cotangent is moved back to where that came from.
 transfer_p = Primitive("transfer")
 transfer_p.def_abstract_eval(lambda x, **params: x)
-transfer_p.def_impl(lambda x, *, device, back: device_put_p.bind(x, device=device, donate=False, may_alias=False))
+transfer_p.def_impl(lambda x, *, device, back: device_put_p.bind(x, device=device, donate=False, may_alias=None))
 register_lowering(transfer_p, lambda ctx, x, *, device, back: _lower(ctx, x, device=device), cacheable=False)
 deflinear(transfer_p, lambda ct, x, *, device, back: [
     ct if back is None else transfer_p.bind(ct, device=back, back=None)])
@@ -154,7 +155,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
       src: where the values are now, in the same forms. Arrays know that, and NumPy arrays are on the host, so that it
         need not be given; it is checked against arrays that are committed.
       donate: whether the memory of ``x`` may be taken over (a bool, or a tree of bools).
-      may_alias: whether results may share memory with NumPy arrays in ``x``, which must then not be written to.
+      may_alias: whether results may share memory with ``x`` (a bool, or a tree of bools). NumPy arrays must then not be
+        written to. By default memory is shared with arrays and with NumPy arrays that are read-only; ``False`` copies.
 
     Returns:
       A tree like ``x`` of arrays.
@@ -172,18 +174,25 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     True
     """
     leaves, tree = tree_flatten(x)
-    none = lambda y: y is None  # noqa: E731
-    devices = broadcast_prefix(device, x, is_leaf=none) if device is not None else [None] * len(leaves)
-    sources = broadcast_prefix(src, x, is_leaf=none) if src is not None else [None] * len(leaves)
-    donations = broadcast_prefix(donate, x) if not isinstance(donate, bool) else [donate] * len(leaves)
-    aliases = broadcast_prefix(may_alias, x, is_leaf=none) if not isinstance(may_alias, (bool, type(None))) \
-        else [may_alias] * len(leaves)
-    out = [_put(leaf, d, dn, bool(al), s)
+    devices, sources, donations, aliases = (
+        _for_leaves(value, name, x, len(leaves))
+        for value, name in ((device, "device"), (src, "src"), (donate, "donate"), (may_alias, "may_alias")))
+    out = [_put(leaf, d, dn, al, s)
            for leaf, d, dn, al, s in zip(leaves, devices, donations, aliases, sources, strict=True)]
     return tree_unflatten(tree, out)
 
 
-def _put(x: Any, device: Any, donate: bool, may_alias: bool, src: Any) -> Any:
+def _for_leaves(value: Any, name: str, x: Any, count: int) -> list[Any]:
+    """``value``, given for a tree or as a prefix of it, for each leaf."""
+    if value is None or isinstance(value, (bool, Device, Sharding)):
+        return [value] * count
+    try:
+        return broadcast_prefix(value, x, is_leaf=lambda y: y is None)
+    except ValueError as error:
+        raise ValueError(f"device_put: {name} must be one value, or a tree that is a prefix of x. {error}") from None
+
+
+def _put(x: Any, device: Any, donate: bool, may_alias: bool | None, src: Any) -> Any:
     if donate and may_alias:
         raise ValueError("device_put: donate=True takes the memory of x over, and may_alias=True shares it; set one")
     if src is not None:
@@ -210,7 +219,10 @@ def _check_source(x: Any, src: Any) -> None:
 
 @api_boundary
 def device_get(x: Any) -> Any:
-    """A tree of arrays as NumPy arrays on the host; other leaves stay as they are. Copies are started all at once."""
+    """A tree of arrays as NumPy arrays on the host; other leaves stay as they are. Copies are started all at once.
+
+    Traced arrays have no value yet and stay as they are, too.
+    """
     for leaf in tree_leaves(x):
         if isinstance(leaf, ArrayImpl):
             leaf.copy_to_host_async()
@@ -219,7 +231,8 @@ def device_get(x: Any) -> Any:
         if isinstance(leaf, ArrayImpl):
             return transfer.to_host(leaf)
         convert = getattr(leaf, "__array__", None)
-        if convert is None or isinstance(leaf, np.generic) or isinstance(getattr(leaf, "dtype", None), ExtendedDType):
+        if convert is None or isinstance(leaf, (np.generic, Tracer)) \
+                or isinstance(getattr(leaf, "dtype", None), ExtendedDType):
             return leaf  # typed keys have no form on the host
         return np.asarray(leaf)
     return tree_map(fetch, x)
@@ -303,9 +316,12 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
     Deprecated, as documented: use :func:`jax.device_put` with a sharding.
 
     Raises:
+      TypeError: ``devices`` is no sequence.
       ValueError: ``devices`` is empty.
     """
     _deprecated("device_put_replicated")
+    if not isinstance(devices, (list, tuple)):
+        raise TypeError(f"device_put_replicated: devices must be a list or tuple, got a {type(devices).__name__}")
     if not devices:
         raise ValueError("device_put_replicated needs at least one device")
     return tree_map(lambda leaf: _stacked([leaf] * len(devices), devices), x)

@@ -39,11 +39,15 @@ class VJP:
         self.out_tree = out_tree
 
     @api_boundary
-    def __call__(self, cotangent: Any) -> Any:
+    def __call__(self, *cotangents: Any) -> Any:
+        if len(cotangents) != 1:
+            raise TypeError(f"vjp: the pullback takes one cotangent, of the structure of the function's output, "
+                            f"{self.out_tree}; got {len(cotangents)} arguments. For an output that is a tuple pass a tuple.")
+        cotangent, = cotangents
         leaves, tree = tree_flatten(cotangent)
         if tree != self.out_tree:
-            raise TypeError(f"vjp: the cotangent must have the structure of the function's output, {self.out_tree}, "
-                            f"got {tree}")
+            raise ValueError(f"vjp: the cotangent must have the structure of the function's output, {self.out_tree}, "
+                             f"got {tree}")
         leaves = [_check_cotangent(c, a) for c, a in zip(leaves, self.lin.out_avals, strict=True)]
         if self.lin.refs:
             raise ValueError(
@@ -107,8 +111,8 @@ def _pull_into(kinds: tuple[str, ...], pullback: VJP, refs: Sequence[Any], cotan
     lin = pullback.lin
     leaves, tree = tree_flatten(cotangent)
     if tree != pullback.out_tree:
-        raise TypeError(f"vjp: the cotangent must have the structure of the function's output, {pullback.out_tree}, got "
-                        f"{tree}")
+        raise ValueError(f"vjp: the cotangent must have the structure of the function's output, {pullback.out_tree}, got "
+                         f"{tree}")
     leaves = [_check_cotangent(c, a) for c, a in zip(leaves, lin.out_avals, strict=True)]
     given = iter(refs)
     into = [next(given) if kind == "ref" else None for kind in kinds]
@@ -142,8 +146,8 @@ def _check_cotangent(ct: Any, want: Any) -> Any:
                          "be equal")
     if got.dtype != want.dtype:
         if not got.weak_type:
-            raise TypeError(f"vjp: an output of dtype {want.dtype} was given a cotangent of dtype {got.dtype}; convert "
-                            f"it with .astype({want.dtype})")
+            raise ValueError(f"vjp: an output of dtype {want.dtype} was given a cotangent of dtype {got.dtype}; convert "
+                             f"it with .astype({want.dtype})")
         return host_constant(ct, want.dtype) if isinstance(ct, (int, float, complex)) else convert(ct, want.dtype)
     return ct
 

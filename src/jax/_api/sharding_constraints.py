@@ -162,7 +162,7 @@ def laid_out(x: Any, out_sharding: Any, api: str) -> Any:
 
 # --- moving concrete arrays -----------------------------------------------------------------------------------------
 
-def move(x: Any, sharding: Any, *, may_alias: bool = False, donate: bool = False) -> Any:
+def move(x: Any, sharding: Any, *, may_alias: bool | None = None, donate: bool = False) -> Any:
     """A concrete array laid out anew. Between layouts over the same devices, these exchange the pieces."""
     if isinstance(sharding, NamedSharding) and not getattr(sharding.mesh, "_flat_devices_tuple", None):
         raise ValueError(f"{sharding} is over an AbstractMesh, which has no devices to put arrays on; use a Mesh")

@@ -80,19 +80,19 @@ def signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
 
 
 def complete_names(kind: str, signature: inspect.Signature | None, argnums: Any, argnames: Any,
-              ) -> tuple[tuple[int, ...], tuple[str, ...]]:
+                   api: str = "jit") -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Positions and names of arguments, each completed from the other by the signature."""
     nums = () if argnums is None else (argnums,) if isinstance(argnums, int) else tuple(argnums)
     try:
         names = () if argnames is None else (argnames,) if isinstance(argnames, str) else tuple(argnames)
     except TypeError:
-        raise TypeError(f"jit: {kind}_argnames must be a string or a sequence of strings, got {argnames!r}") from None
+        raise TypeError(f"{api}: {kind}_argnames must be a string or a sequence of strings, got {argnames!r}") from None
     for n in nums:
         if not hasattr(n, "__index__"):
-            raise TypeError(f"jit: {kind}_argnums must be integers, got {n!r}")
+            raise TypeError(f"{api}: {kind}_argnums must be integers, got {n!r}")
     for s in names:
         if not isinstance(s, str):
-            raise TypeError(f"jit: {kind}_argnames must be strings, got {s!r}")
+            raise TypeError(f"{api}: {kind}_argnames must be strings, got {s!r}")
     if signature is None:
         return nums, names
     params = list(signature.parameters.values())
@@ -102,14 +102,14 @@ def complete_names(kind: str, signature: inspect.Signature | None, argnums: Any,
     if not var_args:
         for n in nums:
             if not -len(positional) <= n < len(positional):
-                raise ValueError(f"jit: {kind}_argnums contains {n}, but the function takes {len(positional)} "
+                raise ValueError(f"{api}: {kind}_argnums contains {n}, but the function takes {len(positional)} "
                                  f"positional arguments: {signature}")
         nums = tuple(n % len(positional) for n in nums)
     if not var_kwargs:
         known = {p.name for p in params}
         for s in names:
             if s not in known:
-                raise ValueError(f"jit: {kind}_argnames contains {s!r}, which is no argument of the function: {signature}")
+                raise ValueError(f"{api}: {kind}_argnames contains {s!r}, which is no argument of the function: {signature}")
     by_keyword = {p.name for p in params if p.kind is p.POSITIONAL_OR_KEYWORD}
     if argnums is None:
         nums = tuple(i for i, s in enumerate(positional) if s in names)

@@ -29,6 +29,9 @@ from jax._base.settings.tracing import check_tracer_leaks
 # and asks Python. The cache keeps its keys: a constant, not the trace.
 trace_marker = internal_state("trace_marker", None, jit_key=True, trace_context=False)
 
+# The attributes for the compiler in force (`jax.experimental.xla_metadata`): traces and programs depend on them.
+operation_tags = internal_state("operation_tags", None)
+
 # Called by the C++ jit fast path with its results, when not None (checks for NaN and infinities).
 post_hook = internal_state("post_hook", None, jit_key=False, trace_context=False)
 _jax_jit.set_post_hook_state(post_hook)

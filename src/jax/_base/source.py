@@ -258,6 +258,40 @@ class Transform:
         return f"Transform({self.name!r})"
 
 
+class Tags:
+    """Attributes for the compiler of the operations made inside of a block; they are no part of names.
+
+    ``items`` are pairs of strings; None in place of the second one takes an outer attribute away.
+    """
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: tuple[tuple[str, str | None], ...]):
+        self.items = items
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tags) and other.items == self.items
+
+    def __hash__(self) -> int:
+        return hash((Tags, self.items))
+
+    def __repr__(self) -> str:
+        return f"Tags({self.items!r})"
+
+
+def tags_of(stack: tuple[Any, ...]) -> dict[str, str]:
+    """The attributes in a name stack; inner ones take precedence."""
+    found: dict[str, str] = {}
+    for element in stack:
+        if type(element) is Tags:
+            for key, value in element.items:
+                if value is None:
+                    found.pop(key, None)
+                else:
+                    found[key] = value
+    return found
+
+
 class NameStack(tuple[Any, ...]):
     """The names of nested scopes and the transformations around them, the outermost first; ``str`` renders them."""
 
@@ -280,7 +314,7 @@ class extend_names:
 
     __slots__ = ("_elements", "_replace", "_tokens")
 
-    def __init__(self, *elements: str | Transform, replace: bool = False):
+    def __init__(self, *elements: str | Transform | Tags, replace: bool = False):
         self._elements = elements
         self._replace = replace
         self._tokens: list[contextvars.Token[NameStack]] = []
@@ -328,7 +362,7 @@ def render_names(stack: tuple[Any, ...]) -> str:
     for element in reversed(stack):
         if isinstance(element, Transform):
             text = f"{element.name}({text})"
-        else:
+        elif type(element) is not Tags:
             text = f"{element}/{text}" if text else element
     return text
 

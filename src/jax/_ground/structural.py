@@ -163,8 +163,6 @@ rules.primitive_batchers[broadcast_in_dim_p] = _broadcast_batch
 
 def broadcast_to_axis(x: Any, size: Any, axis: int) -> Any:
     """Repeats ``x`` along a new axis."""
-    if type(x) in (int, float, bool, complex):
-        x = host_constant(x, typeof(x).dtype)
     shape = typeof(x).shape
     axis = axis % (len(shape) + 1)
     dims = [i for i in range(len(shape) + 1) if i != axis]

@@ -78,7 +78,7 @@ no_source = SourceInfo(None, source_info.NameStack())
 
 
 class JaxprEqnContext(NamedTuple):
-    """Settings under which an equation was traced and that its lowering needs."""
+    """Settings under which an equation was traced; ``xla_metadata`` are the attributes in its name stack."""
 
     compute_type: Any = None
     threefry_partitionable: bool = True
@@ -91,7 +91,7 @@ default_eqn_context = JaxprEqnContext()
 class JaxprEqn:
     """``outvars = primitive[params] invars``."""
 
-    __slots__ = ("invars", "outvars", "primitive", "params", "effects", "source_info", "ctx")
+    __slots__ = ("invars", "outvars", "primitive", "params", "effects", "source_info", "settings")
 
     def __init__(self, invars: Sequence[Any], outvars: Sequence[Var], primitive: Any, params: dict[str, Any],
                  effects: frozenset[Any] = no_effects, source_info: Any = no_source,
@@ -102,11 +102,18 @@ class JaxprEqn:
         self.params = params
         self.effects = effects
         self.source_info = source_info
-        self.ctx = ctx
+        self.settings = ctx
+
+    @property
+    def ctx(self) -> JaxprEqnContext:
+        """The settings under which it was traced."""
+        tags = source_info.tags_of(self.source_info.name_stack)
+        return self.settings._replace(xla_metadata=tags) if tags else self.settings
 
     def replace(self, **kwargs: Any) -> JaxprEqn:
         """The equation with other fields, by name."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
+        fields = {name: getattr(self, name) for name in self.__slots__[:-1]}
+        fields["ctx"] = self.settings
         fields.update(kwargs)
         return JaxprEqn(**fields)
 
@@ -119,8 +126,18 @@ def new_jaxpr_eqn(invars: Sequence[Any], outvars: Sequence[Var], primitive: Any,
     """An equation; ``source_info`` defaults to the caller's place in the program."""
     if source_info is None:
         source_info = here()
+    if ctx is not None and ctx.xla_metadata:
+        source_info = _tagged(source_info, ctx.xla_metadata)
+        ctx = ctx._replace(xla_metadata=None)
     return JaxprEqn(list(invars), list(outvars), primitive, params, frozenset(effects), source_info,
                     ctx or default_eqn_context)
+
+
+def _tagged(info: SourceInfo, metadata: Any) -> SourceInfo:
+    """The place with attributes for the compiler, unless it has them."""
+    if source_info.tags_of(info.name_stack) == metadata:
+        return info
+    return info._replace(name_stack=source_info.NameStack((*info.name_stack, source_info.Tags(tuple(metadata.items())))))
 
 
 def here() -> SourceInfo:

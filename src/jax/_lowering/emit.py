@@ -17,7 +17,16 @@ from jax._language.staging import trace_to_jaxpr
 from jax._lowering import rules
 from jax._lowering.context import LoweringContext, MlirState, ModuleContext, Scope, TokenSet, no_tokens
 from jax._lowering.hlo.shape import broadcast_elementwise, transpose
-from jax._lowering.types import constant_array, constant_makers, constant_op, elements_attr, full, ir_constant, ir_type
+from jax._lowering.types import (
+    constant_array,
+    constant_makers,
+    constant_op,
+    elements_attr,
+    full,
+    ir_constant,
+    ir_type,
+    string_attr,
+)
 
 _render = source.render_names
 _REAL_SCALARS = (int, float, bool)
@@ -76,7 +85,7 @@ class Body:
     """One block being filled: the values of variables, the constants written so far, the tokens."""
 
     __slots__ = ("module", "scope", "prefix", "platforms", "env", "literals", "tokens", "state",
-                 "traceback", "overrides", "eqn")
+                 "traceback", "overrides", "eqn", "tagging")
 
     def __init__(self, module: ModuleContext, scope: Scope, prefix: Any, platforms: tuple[str, ...]) -> None:
         self.module = module
@@ -90,6 +99,7 @@ class Body:
         self.traceback: Any = None
         self.overrides = rules.platform_rules(platforms)
         self.eqn: JaxprEqn | None = None  # the last one that a rule lowered
+        self.tagging = False
 
     def read(self, atom: Any) -> Any:
         if type(atom) is Literal:
@@ -138,6 +148,9 @@ class Body:
             label = names.get(key)
             if label is None:
                 label = names[key] = _label(prefix, stack, prim)
+            if type(label) is not str and not self.tagging:
+                self._emit_tagged(eqn, label)
+                continue
             here = name_location(label, loc, context)
             operation = elementwise.get(prim)
             if operation is None or prim in overrides or (eqn.params and _has_settings(eqn.params)):
@@ -160,6 +173,26 @@ class Body:
             if typ is None:
                 typ = ir_type(aval)
             env[out] = create(operation, (typ,), values, None, None, 0, here).result
+
+    def _emit_tagged(self, eqn: JaxprEqn, label: Any) -> None:
+        """One equation, and its attributes for the compiler on all operations that come of it, constants aside."""
+        self.tagging = True
+        try:
+            self.emit((eqn,))
+        finally:
+            self.tagging = False
+        given = [self.env[v] if type(v) is not Literal else None for v in eqn.invars]
+        done = {*[v for v in given if v is not None], *self.literals.values()}
+        todo = [self.env[v] for v in eqn.outvars]
+        while todo:
+            value = todo.pop()
+            if value in done or isinstance(value.owner, _jaxlib.ir.Block):
+                continue
+            operation = value.owner.operation
+            done.update(operation.results)
+            if operation.name != "stablehlo.constant":
+                add_frontend_attributes(operation, label.tags)
+            todo.extend(operation.operands)
 
     def _by_rule(self, eqn: JaxprEqn) -> None:
         prim = eqn.primitive
@@ -221,8 +254,28 @@ def _has_settings(params: dict[str, Any]) -> bool:
     return False
 
 
+class TaggedLabel(str):
+    """The name of an operation that has attributes for the compiler."""
+
+    tags: dict[str, str]
+
+
 def _label(prefix: Any, stack: Any, prim: Any) -> str:
-    return _render((*prefix, *stack, prim.name))
+    names = (*prefix, *stack, prim.name)
+    text = _render(names)
+    tags = source.tags_of(names)
+    if tags:
+        text = TaggedLabel(text)
+        text.tags = tags
+    return text
+
+
+def add_frontend_attributes(operation: Any, attributes: dict[str, str]) -> None:
+    """Attributes for the compiler on an operation of MLIR, which keeps those that it has."""
+    name = "mhlo.frontend_attributes"
+    held = operation.attributes
+    found = {entry.name: entry.attr for entry in held[name]} if name in held else {}
+    held[name] = _jaxlib.ir.DictAttr.get({**{k: string_attr(v) for k, v in attributes.items()}, **found})
 
 
 # --- extended dtypes -----------------------------------------------------------------------------------------------

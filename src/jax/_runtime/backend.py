@@ -268,7 +268,7 @@ def local_devices(process_index: int | None = None, backend: Any = None,
         return client.local_devices()
     found = [d for d in client.devices() if d.process_index == wanted]
     if not found:
-        raise ValueError(f"there is no process {wanted}; the processes are {sorted(process_indices(backend))}")
+        raise ValueError(f"there is no process {wanted}; the processes are {process_indices(backend)}")
     return found
 
 
@@ -287,9 +287,9 @@ def process_index(backend: Any = None) -> int:
     return get_backend(backend).process_index()
 
 
-def process_indices(backend: Any = None) -> set[int]:
-    """Indices of all processes."""
-    return {d.process_index for d in devices(backend)}
+def process_indices(backend: Any = None) -> list[int]:
+    """Indices of all processes, in order."""
+    return sorted({d.process_index for d in devices(backend)})
 
 
 def process_count(backend: Any = None) -> int:

@@ -36,7 +36,7 @@ _UINT32 = np.dtype("uint32")
 
 
 def to_device(x: Any, aval: Any = None, placement: Any = None, *, committed: bool | None = None, name: str = "",
-              may_alias: bool = False, donate: bool = False) -> Any:
+              may_alias: bool | None = None, donate: bool = False) -> Any:
     """An array on a device with the value of ``x``.
 
     Args:
@@ -45,7 +45,8 @@ def to_device(x: Any, aval: Any = None, placement: Any = None, *, committed: boo
       placement: a device or sharding; by default where ``x`` already is, else the default device.
       committed: whether operations must stay on that device; by default when ``placement`` is given, or ``x`` was.
       name: how ``x`` is called in the error about integers that do not fit.
-      may_alias: whether the result may share memory with a NumPy array, which must then not be written to.
+      may_alias: whether the result may share memory with ``x``. A NumPy array must then not be written to; by default
+        memory is shared with arrays and with NumPy arrays that are read-only.
       donate: whether the memory of ``x``, an array, may be taken over.
 
     Raises:
@@ -68,7 +69,7 @@ def to_device(x: Any, aval: Any = None, placement: Any = None, *, committed: boo
         if handler is not None:
             return handler(x, aval, sharding, sure)
     value = host_value(x, aval.dtype, name)
-    return put_host(value, aval, sharding, sure, may_alias or not isinstance(x, np.ndarray))
+    return put_host(value, aval, sharding, sure, True if not isinstance(x, np.ndarray) else may_alias)
 
 
 def _inherited_handler(cls: type) -> PutHandler | None:
@@ -103,10 +104,10 @@ def check_range(value: np.ndarray, dtype: Any, name: str = "", where: str = "") 
         raise OverflowError(dtypes.overflow_message(worst, dtype, name, where))
 
 
-def put_host(value: np.ndarray, aval: Any, sharding: Any, committed: bool, may_alias: bool = False) -> Any:
+def put_host(value: np.ndarray, aval: Any, sharding: Any, committed: bool, may_alias: bool | None = None) -> Any:
     """A NumPy array of the dtype of ``aval`` as an array laid out by ``sharding``.
 
-    The bytes are copied before this returns unless ``may_alias``.
+    The bytes are copied before this returns if ``may_alias`` is false, and by default if ``value`` is writeable.
     """
     if dtypes.is_narrowed(aval.dtype):  # C++ would narrow the value
         previous = config.enable_x64.swap_local(True)
@@ -114,7 +115,7 @@ def put_host(value: np.ndarray, aval: Any, sharding: Any, committed: bool, may_a
             return put_host(value, aval, sharding, committed, may_alias)
         finally:
             config.enable_x64.swap_local(previous)
-    borrow = may_alias or not value.flags.writeable
+    borrow = not value.flags.writeable if may_alias is None else may_alias
     if type(sharding) is SingleDeviceSharding:
         how = _BORROW if borrow else _READ_NOW
         try:
@@ -142,9 +143,13 @@ def _forbidden(error: Exception) -> Exception | None:
                                "with jax.transfer_guard('allow'): lets all pass in its block.", error.error_code)
 
 
-def _move(x: Any, placement: Any, committed: bool | None, may_alias: bool, donate: bool) -> Any:
+def _move(x: Any, placement: Any, committed: bool | None, may_alias: bool | None, donate: bool) -> Any:
     """An existing array at another place, or itself."""
     x._check_alive()
+    if may_alias is False:
+        if placement is None and committed is None:
+            committed = x._committed
+        return _move(x.copy(), placement, committed, None, donate)
     if placement is None:
         if committed is None or committed == x._committed:
             return x

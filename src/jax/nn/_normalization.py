@@ -10,6 +10,7 @@ import numpy as np
 from jax import dtypes, lax
 from jax import numpy as jnp
 from jax._api.composite import composite
+from jax._api.sharding_constraints import laid_out
 from jax.custom_derivatives import custom_jvp
 from jax.numpy._promotion import promote_args_inexact
 
@@ -169,10 +170,10 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1, out_
       num_classes: the length of the vectors.
       dtype: of the result, by default the default float.
       axis: where the new axis goes.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
     if out_sharding is not None:
-        raise NotImplementedError("one_hot: out_sharding is not supported; leave it out")
+        return laid_out(one_hot(x, num_classes, dtype=dtype, axis=axis), out_sharding, "jax.nn.one_hot")
     if not isinstance(num_classes, (int, np.integer)):
         if not hasattr(type(num_classes), "__index__"):
             raise TypeError(f"one_hot: num_classes must be an integer, got {num_classes!r} of type "

@@ -10,6 +10,7 @@ import numpy as np
 
 from jax import dtypes, lax, random
 from jax import numpy as jnp
+from jax._api.sharding_constraints import laid_out
 from jax._language.avals import typeof
 from jax.lax._creation import as_shape
 
@@ -36,12 +37,6 @@ def _settled(dtype: Any, default: Any, where: str) -> Any:
     return dtypes.scalar_dtype(float) if dtype is None else dtypes.requested_dtype(dtype, where)
 
 
-def _refuse_sharding(where: str, out_sharding: Any) -> None:
-    if out_sharding is not None:
-        raise NotImplementedError(f"jax.nn.initializers.{where}: out_sharding is not supported yet; leave it out and "
-                                  f"move the result with jax.device_put, got {out_sharding!r}")
-
-
 # --- constants ------------------------------------------------------------------------------------------------------
 
 def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
@@ -51,13 +46,15 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any =
     >>> zeros(jax.random.key(0), (2,), jnp.float32).tolist()
     [0.0, 0.0]
     """
-    _refuse_sharding("zeros", out_sharding)
+    if out_sharding is not None:
+        return laid_out(zeros(key, shape, dtype), out_sharding, "jax.nn.initializers.zeros")
     return jnp.zeros(as_shape(shape), _settled(dtype, None, "zeros"))
 
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
     """Ones; the key is not used."""
-    _refuse_sharding("ones", out_sharding)
+    if out_sharding is not None:
+        return laid_out(ones(key, shape, dtype), out_sharding, "jax.nn.initializers.ones")
     return jnp.ones(as_shape(shape), _settled(dtype, None, "ones"))
 
 
@@ -66,7 +63,8 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     default = dtype
 
     def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        _refuse_sharding("constant", out_sharding)
+        if out_sharding is not None:
+            return laid_out(init(key, shape, dtype), out_sharding, "jax.nn.initializers.constant")
         return jnp.full(as_shape(shape), value, _settled(dtype, default, "constant"))
     return init
 
@@ -168,7 +166,8 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
              "fan_geo_avg": math.sqrt(fan_in * fan_out)}[mode]
-        _refuse_sharding("variance_scaling", out_sharding)
+        if out_sharding is not None:
+            return laid_out(init(key, shape, dtype), out_sharding, "jax.nn.initializers.variance_scaling")
         return _with_variance(key, shape, dtype, scale / max(n, 1.0), distribution)
     return init
 
@@ -261,7 +260,8 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
     def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
         shape = as_shape(shape)
-        _refuse_sharding("orthogonal", out_sharding)
+        if out_sharding is not None:
+            return laid_out(init(key, shape, dtype), out_sharding, "jax.nn.initializers.orthogonal")
         dtype = _settled(dtype, default, "orthogonal")
         if len(shape) < 2:
             raise ValueError(f"orthogonal needs a shape with at least two axes, got {shape}")
@@ -287,7 +287,8 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
         shape = as_shape(shape)
-        _refuse_sharding("delta_orthogonal", out_sharding)
+        if out_sharding is not None:
+            return laid_out(init(key, shape, dtype), out_sharding, "jax.nn.initializers.delta_orthogonal")
         dtype = _settled(dtype, default, "delta_orthogonal")
         if len(shape) not in (3, 4, 5):
             raise ValueError(f"delta_orthogonal needs a shape with 3, 4 or 5 axes, got {shape}")

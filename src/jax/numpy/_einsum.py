@@ -9,13 +9,14 @@ from typing import Any
 
 from jax import lax
 from jax._api.composite import composite
+from jax._api.sharding_constraints import laid_out
 from jax._ground.structural import permute, sum_axes
 from jax._language import dims
 from jax._language.avals import typeof
 from jax.lax._precision import canonical_precision
 from jax.numpy._contraction import contract, dot_general
 from jax.numpy._products import operands as promoted
-from jax.numpy._products import refuse_sharding, requested
+from jax.numpy._products import requested
 from jax.numpy._promotion import check_arraylike, refuse_out, unwrap
 
 Labels = tuple[Hashable, ...]
@@ -38,7 +39,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         opt_einsum knows, False for left to right, or a path as :func:`einsum_path` returns it.
       precision, preferred_element_type: as for ``jnp.matmul``.
       _dot_general: a function in place of ``lax.dot_general``, for products of two operands.
-      out_sharding: not supported.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     Raises:
       ValueError: for subscripts that do not fit the operands; the message shows the shapes.
@@ -49,7 +50,10 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     [21, 43]
     """
     refuse_out("einsum", out)
-    refuse_sharding("einsum", out_sharding)
+    if out_sharding is not None:
+        out = einsum(subscripts, *operands, out=out, optimize=optimize,
+                     precision=precision, preferred_element_type=preferred_element_type, _dot_general=_dot_general)
+        return laid_out(out, out_sharding, "jnp.einsum")
     spec, arrays = _read_call(subscripts, operands)
     shapes = []
     for i, x in enumerate(arrays):

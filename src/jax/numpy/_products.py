@@ -11,6 +11,7 @@ import numpy as np
 from jax import dtypes, lax
 from jax._api.composite import composite
 from jax._api.jit import jit
+from jax._api.sharding_constraints import laid_out
 from jax._ground.structural import permute
 from jax._language import dims
 from jax._language.avals import typeof
@@ -50,12 +51,6 @@ def operands(name: str, *args: Any) -> tuple[list[Any], Any]:
     return list(args), typeof(args[0]).dtype
 
 
-def refuse_sharding(name: str, out_sharding: Any) -> None:
-    if out_sharding is not None:
-        raise NotImplementedError(f"{name}: out_sharding= is not supported; constrain the result instead, with "
-                                  "jax.lax.with_sharding_constraint(result, sharding)")
-
-
 # --- matmul ---------------------------------------------------------------------------------------------------------
 
 def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
@@ -71,7 +66,7 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
       precision: how floats may be rounded inside, see :class:`jax.lax.Precision`; ``None`` takes the option
         ``jax_default_matmul_precision``.
       preferred_element_type: dtype in which products are summed and returned; by default the operands' common dtype.
-      out_sharding: not supported.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     Returns:
       An array of shape ``(..., n, m)``.
@@ -86,7 +81,9 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     """
     if precision is None and preferred_element_type is None and out_sharding is None:
         return matmul_of_two(a, b)
-    refuse_sharding("matmul", out_sharding)
+    if out_sharding is not None:
+        out = matmul(a, b, precision=precision, preferred_element_type=preferred_element_type)
+        return laid_out(out, out_sharding, "jnp.matmul")
     return _matmul(a, b, precision=canonical_precision(precision),
                    preferred_element_type=requested("matmul", preferred_element_type))
 
@@ -174,7 +171,9 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     Raises:
       TypeError: when the summed axes differ in size; the message shows both shapes.
     """
-    refuse_sharding("dot", out_sharding)
+    if out_sharding is not None:
+        out = dot(a, b, precision=precision, preferred_element_type=preferred_element_type)
+        return laid_out(out, out_sharding, "jnp.dot")
     return _dot(a, b, precision=canonical_precision(precision),
                 preferred_element_type=requested("dot", preferred_element_type))
 
@@ -362,7 +361,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred
     Raises:
       TypeError: when the axes do not exist, do not pair off or differ in size; the message shows both shapes.
     """
-    refuse_sharding("tensordot", out_sharding)
+    if out_sharding is not None:
+        out = tensordot(a, b, axes, precision=precision, preferred_element_type=preferred_element_type)
+        return laid_out(out, out_sharding, "jnp.tensordot")
     if isinstance(axes, (list, tuple)) and len(axes) == 2:
         axes = tuple([tuple([operator.index(i) for i in side]) if isinstance(side, (list, tuple, np.ndarray))
                       else operator.index(side) for side in axes])

@@ -104,12 +104,6 @@ def as_sizes(shape: Any) -> tuple[Any, ...]:
     return as_shape((shape,) if hasattr(shape, "__index__") and not isinstance(shape, (list, tuple)) else shape)
 
 
-def refuse_sharding(api: str, out_sharding: Any) -> None:
-    if out_sharding is not None:
-        raise NotImplementedError(f"jax.random.{api}: out_sharding is not supported yet; leave it out and move the "
-                                  f"result with jax.device_put, got {out_sharding!r}")
-
-
 def result_shape(api: str, shape: Any, **params: Any) -> tuple[Any, ...]:
     """The shape of samples: as asked for, or what the parameters broadcast to.
 

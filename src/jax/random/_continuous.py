@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes, lax
+from jax._api.sharding_constraints import laid_out
 from jax._base import config
 from jax._language.avals import typeof
-from jax.random._calls import as_sizes, float_dtype, operand, refuse_sharding, result_shape, sampler, sum_last
+from jax.random._calls import as_sizes, float_dtype, operand, result_shape, sampler, sum_last
 from jax.random._primitives import random_split
 from jax.random._uniform import _normal, _rademacher, _uniform, _uniform_between, take
 
@@ -32,9 +33,10 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: A
       key: one key.
       shape: of the result.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("exponential", out_sharding)
+    if out_sharding is not None:
+        return laid_out(exponential(key, shape, dtype), out_sharding, "jax.random.exponential")
     return _exponential.run(key, shape=as_sizes(shape), dtype=float_dtype("exponential", dtype))
 
 
@@ -52,12 +54,13 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
       dtype: a float dtype, by default the default float.
       mode: ``"low"`` makes each from one random number, ``"high"`` from two, so that rare large values keep their
         probability; by default as ``jax_high_dynamic_range_gumbel`` says.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     Raises:
       ValueError: an unknown ``mode``.
     """
-    refuse_sharding("gumbel", out_sharding)
+    if out_sharding is not None:
+        return laid_out(gumbel(key, shape, dtype, mode), out_sharding, "jax.random.gumbel")
     return _gumbel.run(key, shape=as_sizes(shape), dtype=float_dtype("gumbel", dtype), mode=gumbel_mode("gumbel", mode))
 
 
@@ -91,9 +94,10 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
       key: one key.
       shape: of the result.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("laplace", out_sharding)
+    if out_sharding is not None:
+        return laid_out(laplace(key, shape, dtype), out_sharding, "jax.random.laplace")
     return _laplace.run(key, shape=as_sizes(shape), dtype=float_dtype("laplace", dtype))
 
 
@@ -111,9 +115,10 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any 
       key: one key.
       shape: of the result.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("logistic", out_sharding)
+    if out_sharding is not None:
+        return laid_out(logistic(key, shape, dtype), out_sharding, "jax.random.logistic")
     return _logistic.run(key, shape=as_sizes(shape), dtype=float_dtype("logistic", dtype))
 
 
@@ -130,9 +135,10 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
       key: one key.
       shape: of the result.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("cauchy", out_sharding)
+    if out_sharding is not None:
+        return laid_out(cauchy(key, shape, dtype), out_sharding, "jax.random.cauchy")
     return _cauchy.run(key, shape=as_sizes(shape), dtype=float_dtype("cauchy", dtype))
 
 
@@ -150,9 +156,10 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_shardi
       b: the positive shape parameter.
       shape: of the result, to which ``b`` broadcasts; by default that of ``b``.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("pareto", out_sharding)
+    if out_sharding is not None:
+        return laid_out(pareto(key, b, shape, dtype), out_sharding, "jax.random.pareto")
     return _pareto.run(key, b, shape=result_shape("pareto", shape, b=b), dtype=float_dtype("pareto", dtype))
 
 
@@ -190,9 +197,10 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
       scale: the scale ``s``.
       shape: of the result, to which ``scale`` broadcasts; by default that of ``scale``.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("rayleigh", out_sharding)
+    if out_sharding is not None:
+        return laid_out(rayleigh(key, scale, shape, dtype), out_sharding, "jax.random.rayleigh")
     return _rayleigh.run(key, scale, shape=result_shape("rayleigh", shape, scale=scale),
                      dtype=float_dtype("rayleigh", dtype))
 
@@ -214,9 +222,10 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
       lower, upper: the bounds.
       shape: of the result, to which the bounds broadcast; by default what they broadcast to.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("truncated_normal", out_sharding)
+    if out_sharding is not None:
+        return laid_out(truncated_normal(key, lower, upper, shape, dtype), out_sharding, "jax.random.truncated_normal")
     return _truncated_normal.run(key, lower, upper, shape=result_shape("truncated_normal", shape, lower=lower, upper=upper),
                              dtype=float_dtype("truncated_normal", dtype))
 
@@ -241,9 +250,10 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, 
       sigma: the standard deviation of the logarithm.
       shape: of the result, to which ``sigma`` broadcasts; by default that of ``sigma``.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("lognormal", out_sharding)
+    if out_sharding is not None:
+        return laid_out(lognormal(key, sigma, shape, dtype), out_sharding, "jax.random.lognormal")
     return _lognormal.run(key, sigma, shape=result_shape("lognormal", shape, sigma=sigma),
                       dtype=float_dtype("lognormal", dtype))
 
@@ -260,9 +270,10 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
       key: one key.
       shape: of the result.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("maxwell", out_sharding)
+    if out_sharding is not None:
+        return laid_out(maxwell(key, shape, dtype), out_sharding, "jax.random.maxwell")
     return _maxwell.run(key, shape=as_sizes(shape), dtype=float_dtype("maxwell", dtype))
 
 
@@ -304,9 +315,10 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_shard
       mean: its positive mean.
       shape: of the result, to which ``mean`` broadcasts; by default that of ``mean``.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("wald", out_sharding)
+    if out_sharding is not None:
+        return laid_out(wald(key, mean, shape, dtype), out_sharding, "jax.random.wald")
     return _wald.run(key, mean, shape=result_shape("wald", shape, mean=mean), dtype=float_dtype("wald", dtype))
 
 
@@ -336,9 +348,10 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dt
       left, mode, right: ends and peak, ``left <= mode <= right``.
       shape: of the result, to which they broadcast; by default what they broadcast to.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("triangular", out_sharding)
+    if out_sharding is not None:
+        return laid_out(triangular(key, left, mode, right, shape, dtype), out_sharding, "jax.random.triangular")
     return _triangular.run(key, left, mode, right,
                        shape=result_shape("triangular", shape, left=left, mode=mode, right=right),
                        dtype=float_dtype("triangular", dtype))

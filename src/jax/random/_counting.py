@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes, lax
+from jax._api.sharding_constraints import laid_out
 from jax._language.avals import typeof
 from jax.numpy._promotion import as_dtype
 from jax.random._calls import (
@@ -16,7 +17,6 @@ from jax.random._calls import (
     float_dtype,
     integer_dtype,
     operand,
-    refuse_sharding,
     result_shape,
     sampler,
     spread,
@@ -40,9 +40,10 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
       p: the probability of success.
       shape: of the result, to which ``p`` broadcasts; by default that of ``p``.
       dtype: an integer dtype, by default the default integer.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("geometric", out_sharding)
+    if out_sharding is not None:
+        return laid_out(geometric(key, p, shape, dtype), out_sharding, "jax.random.geometric")
     return _geometric.run(key, p, shape=result_shape("geometric", shape, p=p), dtype=integer_dtype("geometric", dtype))
 
 
@@ -70,12 +71,13 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method:
       dtype: an integer dtype, by default the default integer.
       method: ``"exact"`` multiplies uniform numbers (Knuth) for means below 10 and rejects (Hörmann, 1993) above;
         ``"approximate"`` turns one normal number into each count, without loops (Peizer and Pratt, 1968).
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     Raises:
       ValueError: an unknown ``method``, no integer dtype, or ``lam`` does not broadcast to ``shape``.
     """
-    refuse_sharding("poisson", out_sharding)
+    if out_sharding is not None:
+        return laid_out(poisson(key, lam, shape, dtype, method=method), out_sharding, "jax.random.poisson")
     return _poisson.run(key, lam, shape=result_shape("poisson", shape, lam=lam), dtype=integer_dtype("poisson", dtype),
                         method=check_method("poisson", method))
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from jax import dtypes, lax
 from jax import numpy as jnp
+from jax._api.sharding_constraints import laid_out
 from jax._language.avals import typeof
 from jax._language.dims import canonical_axis
 from jax.random._arrays import is_key_dtype
-from jax.random._calls import as_sizes, refuse_sharding, sampler, spread
+from jax.random._calls import as_sizes, sampler, spread
 from jax.random._continuous import _gumbel, gumbel_mode
 from jax.random._primitives import random_bits, random_split
 from jax.random._uniform import _randint, _uniform, take
@@ -32,7 +33,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replac
       replace: whether draws (along the leading axes that ``shape`` has in addition) are independent; if not, no category
         is drawn twice, by taking the largest perturbed logits (Kool et al., 2019).
       mode: of the Gumbel noise, see :func:`gumbel`.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     Raises:
       ValueError: shapes do not fit, or there are fewer categories than draws without replacement.
@@ -41,7 +42,8 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replac
     >>> int(jax.random.categorical(jax.random.key(0), jnp.array([-jnp.inf, 0.0])))
     1
     """
-    refuse_sharding("categorical", out_sharding)
+    if out_sharding is not None:
+        return laid_out(categorical(key, logits, axis, shape, replace, mode), out_sharding, "jax.random.categorical")
     aval = typeof(logits)
     axis = canonical_axis(axis, len(aval.shape), "jax.random.categorical")
     if not dtypes.issubdtype(aval.dtype, np.floating):
@@ -94,7 +96,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
       x: an array, or an integer.
       axis: the axis that is permuted.
       independent: permute each vector along ``axis`` by itself rather than all alike.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     Raises:
       TypeError: ``x`` is neither.
@@ -104,7 +106,8 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     >>> sorted(jax.random.permutation(jax.random.key(0), 4).tolist())
     [0, 1, 2, 3]
     """
-    refuse_sharding("permutation", out_sharding)
+    if out_sharding is not None:
+        return laid_out(permutation(key, x, axis, independent), out_sharding, "jax.random.permutation")
     aval = typeof(x)
     if not aval.shape:
         if not dtypes.issubdtype(aval.dtype, np.integer):

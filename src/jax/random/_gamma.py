@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes, lax
+from jax._api.sharding_constraints import laid_out
 from jax._ground.structural import broadcast_to_axis, move_axis
 from jax._language import rules
 from jax._language.avals import typeof
@@ -22,7 +23,6 @@ from jax.random._calls import (
     batch_shape,
     float_dtype,
     operand,
-    refuse_sharding,
     result_shape,
     sampler,
     spread,
@@ -194,14 +194,15 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str
       dtype: a float dtype, by default the default float.
       method: ``"exact"`` rejects (Marsaglia and Tsang, 2000); ``"approximate"`` transforms normal numbers by an
         approximate quantile function (Goldstein, 1973) without loops, and is differentiable like any other program.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     Raises:
       ValueError: an unknown ``method``, or ``a`` does not broadcast to ``shape``.
 
     For small ``a`` results may underflow to 0; :func:`loggamma` does not.
     """
-    refuse_sharding("gamma", out_sharding)
+    if out_sharding is not None:
+        return laid_out(gamma(key, a, shape, dtype, method=method), out_sharding, "jax.random.gamma")
     return _gamma.run(key, a, shape=result_shape("gamma", shape, a=a), dtype=float_dtype("gamma", dtype),
                       log_space=False, method=check_method("gamma", method))
 
@@ -209,7 +210,8 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
              out_sharding: Any = None) -> Any:
     """Logarithms of gamma variables, accurate where the variables themselves underflow. See :func:`gamma`."""
-    refuse_sharding("loggamma", out_sharding)
+    if out_sharding is not None:
+        return laid_out(loggamma(key, a, shape, dtype, method=method), out_sharding, "jax.random.loggamma")
     return _gamma.run(key, a, shape=result_shape("loggamma", shape, a=a), dtype=float_dtype("loggamma", dtype),
                       log_space=True, method=check_method("loggamma", method))
 
@@ -272,9 +274,10 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, meth
       shape: of the result, to which they broadcast; by default what they broadcast to.
       dtype: a float dtype, by default the default float.
       method: see :func:`gamma`.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("beta", out_sharding)
+    if out_sharding is not None:
+        return laid_out(beta(key, a, b, shape, dtype, method=method), out_sharding, "jax.random.beta")
     return _beta.run(key, a, b, shape=result_shape("beta", shape, a=a, b=b), dtype=float_dtype("beta", dtype),
                      method=check_method("beta", method))
 
@@ -297,12 +300,13 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
       alpha: array whose last axis holds the positive concentrations.
       shape: of the result without its last axis, to which the other axes of ``alpha`` broadcast; by default these.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     Raises:
       ValueError: ``alpha`` is a scalar, or does not broadcast.
     """
-    refuse_sharding("dirichlet", out_sharding)
+    if out_sharding is not None:
+        return laid_out(dirichlet(key, alpha, shape, dtype), out_sharding, "jax.random.dirichlet")
     own = typeof(alpha).shape
     if not own:
         raise ValueError("jax.random.dirichlet: alpha must have at least one axis, that of the concentrations, got a "
@@ -330,9 +334,10 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method
       shape: of the result, to which ``df`` broadcasts; by default that of ``df``.
       dtype: a float dtype, by default the default float.
       method: see :func:`gamma`.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("chisquare", out_sharding)
+    if out_sharding is not None:
+        return laid_out(chisquare(key, df, shape, dtype, method=method), out_sharding, "jax.random.chisquare")
     return _chisquare.run(key, df, shape=result_shape("chisquare", shape, df=df), dtype=float_dtype("chisquare", dtype),
                           method=check_method("chisquare", method))
 
@@ -353,9 +358,10 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
       dfnum, dfden: degrees of freedom of numerator and denominator.
       shape: of the result, to which they broadcast; by default what they broadcast to.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("f", out_sharding)
+    if out_sharding is not None:
+        return laid_out(f(key, dfnum, dfden, shape, dtype), out_sharding, "jax.random.f")
     return _f.run(key, dfnum, dfden, shape=result_shape("f", shape, dfnum=dfnum, dfden=dfden),
                   dtype=float_dtype("f", dtype))
 
@@ -376,9 +382,10 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: 
       df: degrees of freedom, positive.
       shape: of the result, to which ``df`` broadcasts; by default that of ``df``.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("t", out_sharding)
+    if out_sharding is not None:
+        return laid_out(t(key, df, shape, dtype), out_sharding, "jax.random.t")
     return _t.run(key, df, shape=result_shape("t", shape, df=df), dtype=float_dtype("t", dtype))
 
 
@@ -398,9 +405,10 @@ def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, 
       p: the positive exponent, which broadcasts to ``shape``.
       shape: of the result.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("generalized_normal", out_sharding)
+    if out_sharding is not None:
+        return laid_out(generalized_normal(key, p, shape, dtype), out_sharding, "jax.random.generalized_normal")
     return _generalized_normal.run(key, p, shape=result_shape("generalized_normal", shape, p=p),
                                    dtype=float_dtype("generalized_normal", dtype))
 
@@ -422,9 +430,10 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, ou
       p: the exponent of the norm, a number.
       shape: of the batch; the result has shape ``(*shape, d)``.
       dtype: a float dtype, by default the default float.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("ball", out_sharding)
+    if out_sharding is not None:
+        return laid_out(ball(key, d, p, shape, dtype), out_sharding, "jax.random.ball")
     return _ball.run(key, p, shape=(*as_sizes(shape), *as_sizes(d)), dtype=float_dtype("ball", dtype))
 
 

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes, lax
+from jax._api.sharding_constraints import laid_out
 from jax._language.avals import typeof
 from jax.lax import linalg
 from jax.lax.linalg._matrices import diagonal
 from jax.numpy._promotion import as_dtype
-from jax.random._calls import as_sizes, batch_shape, inexact_dtype, refuse_sharding, sampler
+from jax.random._calls import as_sizes, batch_shape, inexact_dtype, sampler
 from jax.random._uniform import _normal
 
 # --- multivariate normal --------------------------------------------------------------------------------------------
@@ -30,12 +31,14 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype:
       dtype: a float dtype, by default the one that ``mean`` and ``cov`` promote to.
       method: how to factorise the covariance: ``"cholesky"`` (fast; NaN unless positive definite), ``"eigh"`` or
         ``"svd"`` (singular matrices too).
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     Raises:
       ValueError: an unknown ``method``, or shapes that do not fit.
     """
-    refuse_sharding("multivariate_normal", out_sharding)
+    if out_sharding is not None:
+        out = multivariate_normal(key, mean, cov, shape, dtype, method)
+        return laid_out(out, out_sharding, "jax.random.multivariate_normal")
     if method not in ("cholesky", "eigh", "svd"):
         raise ValueError(f"jax.random.multivariate_normal: method must be 'cholesky', 'eigh' or 'svd', got {method!r}")
     m, c = typeof(mean), typeof(cov)
@@ -100,12 +103,13 @@ def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | No
       dtype: a float or complex dtype, by default the default float.
       m: the number of columns, by default ``n``. If the two differ, the columns (or rows, if these are fewer) are
         orthonormal.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     Returns:
       An array of shape ``(*shape, n, m)``.
     """
-    refuse_sharding("orthogonal", out_sharding)
+    if out_sharding is not None:
+        return laid_out(orthogonal(key, n, shape, dtype, m), out_sharding, "jax.random.orthogonal")
     (rows,) = as_sizes(n)
     columns = rows if m is None else as_sizes(m)[0]
     return _orthogonal.run(key, shape=as_sizes(shape), n=rows, m=columns, dtype=inexact_dtype("orthogonal", dtype))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes, lax
+from jax._api.sharding_constraints import laid_out
 from jax._language.avals import typeof
 from jax.numpy._promotion import as_dtype
 from jax.random._calls import (
@@ -16,7 +17,6 @@ from jax.random._calls import (
     inexact_dtype,
     integer_dtype,
     operand,
-    refuse_sharding,
     result_shape,
     sampler,
     spread,
@@ -33,9 +33,10 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
       key: one key.
       shape: of the result.
       dtype: an unsigned integer dtype, by default the default unsigned one.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("bits", out_sharding)
+    if out_sharding is not None:
+        return laid_out(bits(key, shape, dtype), out_sharding, "jax.random.bits")
     found = dtypes.canonicalize_dtype(np.uint64) if dtype is None else dtypes.requested_dtype(dtype, "bits")
     if not dtypes.issubdtype(found, np.unsignedinteger):
         raise ValueError(f"jax.random.bits: dtype must be an unsigned integer dtype, got {found}")
@@ -58,7 +59,7 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
       shape: of the result.
       dtype: a float dtype, by default the default float.
       minval, maxval: the bounds, broadcast to ``shape``.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     Raises:
       ValueError: ``dtype`` is no float's, or the bounds do not broadcast to ``shape``.
@@ -67,7 +68,8 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
     >>> jax.random.uniform(jax.random.key(0), (2,)).shape
     (2,)
     """
-    refuse_sharding("uniform", out_sharding)
+    if out_sharding is not None:
+        return laid_out(uniform(key, shape, dtype, minval, maxval), out_sharding, "jax.random.uniform")
     dtype = float_dtype("uniform", dtype)
     shape = as_sizes(shape)
     if type(minval) is float and type(maxval) is float and minval == 0 and maxval == 1:
@@ -108,7 +110,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
       shape: of the result.
       dtype: a float or complex dtype, by default the default float. Complex numbers have variance 1 in total: each
         part has variance 1/2.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     Raises:
       ValueError: ``dtype`` is neither.
@@ -117,7 +119,8 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
     >>> jax.random.normal(jax.random.key(0), (2, 3)).dtype
     dtype('float32')
     """
-    refuse_sharding("normal", out_sharding)
+    if out_sharding is not None:
+        return laid_out(normal(key, shape, dtype), out_sharding, "jax.random.normal")
     return _normal.run(key, shape=as_sizes(shape), dtype=inexact_dtype("normal", dtype))
 
 
@@ -148,7 +151,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
       shape: of the result.
       minval, maxval: the bounds, broadcast to ``shape``. Where they are equal or out of order the result is ``minval``.
       dtype: an integer dtype, by default the default integer. ``maxval`` may be one more than its largest value.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     The numbers are residues of random words, so they are biased unless ``maxval - minval`` is a power of two; the
     bias is small as long as that is small next to the largest value of ``dtype``.
@@ -161,7 +164,8 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     >>> bool((jax.random.randint(jax.random.key(0), (100,), 0, 3) < 3).all())
     True
     """
-    refuse_sharding("randint", out_sharding)
+    if out_sharding is not None:
+        return laid_out(randint(key, shape, minval, maxval, dtype), out_sharding, "jax.random.randint")
     dtype = dtypes.scalar_dtype(int) if dtype is None else dtypes.requested_dtype(dtype, "randint")
     if not dtypes.issubdtype(dtype, np.integer):
         raise TypeError(f"jax.random.randint draws integers, got dtype {dtype}; round or convert the result instead")
@@ -272,13 +276,14 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
       p: the probability, a float or an array of floats.
       shape: of the result, to which ``p`` broadcasts; by default that of ``p``.
       mode: ``"low"`` compares with one random number each; ``"high"`` with one of twice the precision, for small ``p``.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
 
     Raises:
       TypeError: ``p`` is not floating.
       ValueError: an unknown ``mode``, or ``p`` does not broadcast to ``shape``.
     """
-    refuse_sharding("bernoulli", out_sharding)
+    if out_sharding is not None:
+        return laid_out(bernoulli(key, p, shape, mode), out_sharding, "jax.random.bernoulli")
     if mode not in ("low", "high"):
         raise ValueError(f"jax.random.bernoulli: mode must be 'low' or 'high', got {mode!r}")
     dtype = typeof(p).dtype
@@ -306,9 +311,10 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
       key: one key.
       shape: of the result.
       dtype: any numeric dtype, by default the default integer.
-      out_sharding: must be ``None``.
+      out_sharding: how the result is laid out over devices: a sharding, or a spec over the current mesh.
     """
-    refuse_sharding("rademacher", out_sharding)
+    if out_sharding is not None:
+        return laid_out(rademacher(key, shape, dtype), out_sharding, "jax.random.rademacher")
     dtype = dtypes.scalar_dtype(int) if dtype is None else dtypes.requested_dtype(dtype, "rademacher")
     return _rademacher.run(key, shape=as_sizes(shape), dtype=dtype)
 
