@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
+
+import numpy as np
 
 from jax._base import _jaxlib
 
@@ -19,6 +22,15 @@ def register_lapack() -> None:
             client.register_custom_call_target(name, function, platform=platform, api_version=api_version)
     for name in lapack.batch_partitionable_targets():
         client.register_custom_call_as_batch_partitionable(name)
+
+
+def register_targets(names: Iterable[str]) -> None:
+    """Makes the kernels of this library that a program from elsewhere names known to XLA."""
+    if any(name.startswith("lapack_") or name in _OWN for name in names):
+        lapack_target("potrf", np.dtype(np.float32))  # which has SciPy's LAPACK loaded
+
+
+_OWN = frozenset(("tridiagonal_solve_perturbed_ffi",))
 
 
 @functools.cache
