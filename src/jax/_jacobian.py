@@ -114,6 +114,7 @@ def hessian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: 
 
     Its leaves have the output's axes, then the argument's twice.
     """
+    check_callable(fun, "hessian")
     return jacfwd(jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic), argnums, has_aux=has_aux,
                   holomorphic=holomorphic)
 

@@ -103,6 +103,7 @@ _trace = weak_cache(_trace_anew)
 
 def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
     """The values that differentiating ``f`` keeps for the backward pass: each one's type and where it comes from."""
+    check_callable(f, "saved_residuals")
     leaves, tree = tree_flatten((args, kwargs))
     flat = FlatFun(f, tree)
     info = debug_info(f, tree, "saved_residuals")

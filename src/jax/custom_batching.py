@@ -117,6 +117,7 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     >>> jax.vmap(f)(jnp.arange(3)).tolist()
     [1, 2, 3]
     """
+    check_callable(f, "sequential_vmap")
     one = custom_vmap(f)
 
     @one.def_vmap

@@ -136,8 +136,15 @@ class custom_jvp:
         """Sets the rule as one function per argument: ``rule(tangent, output, *primals) -> tangent``, or ``None``."""
         if self.nondiff_argnums or self.nondiff_argnames:
             raise TypeError("defjvps does not combine with nondiff_argnums; use defjvp")
+        for i, rule in enumerate(jvps):
+            if rule is not None and not callable(rule):
+                raise TypeError(f"defjvps of {_name(self.fun)}: the rule of argument {i} must be a function or None, got "
+                                f"{rule!r} of type {type(rule).__name__}")
 
         def jvp(primals: Any, tangents: Any) -> Any:
+            if len(jvps) != len(primals):
+                raise TypeError(f"defjvps of {_name(self.fun)} was given {len(jvps)} rule(s), and the function is called "
+                                f"with {len(primals)} argument(s); give one for each, None where the derivative is zero")
             out = self(*primals)
             parts = [rule(t, out, *primals) for t, rule in zip(tangents, jvps, strict=True) if rule is not None]
             if not parts:
@@ -454,12 +461,20 @@ def custom_gradient(fun: Callable[..., Any], with_logs: bool = False) -> Callabl
 
     @functools.wraps(fun)
     def wrapped(*args: Any) -> Any:
+        def pair(xs: Any) -> Any:
+            both = fun(*xs)
+            if not (isinstance(both, (tuple, list)) and len(both) == 2 and callable(both[1])):
+                raise TypeError(f"custom_gradient: {_name(fun)} must return a pair (output, function from the output's "
+                                f"cotangent to those of the arguments), got {both!r}")
+            return both
+
         @custom_vjp
+        @functools.wraps(fun)
         def run(*xs: Any) -> Any:
-            return fun(*xs)[0]
+            return pair(xs)[0]
 
         def fwd(*xs: Any) -> Any:
-            out, rule = fun(*xs)
+            out, rule = pair(xs)
             out_leaves, out_tree = tree_flatten(out)
             avals = [typeof(o).to_tangent_aval() for o in out_leaves]
             flat = FlatFun(lambda *cts: rule(tree_unflatten(out_tree, cts)), tree_flatten((tuple(avals), {}))[1])

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from jax._base.option import internal_state
 from jax._ground.structural import deflinear
 from jax._language import rules
+from jax._language.avals import typeof
 from jax._language.primitive import Primitive
 from jax._lowering.rules import fusible, register_lowering
-from jax.tree_util import tree_map
+from jax.tree_util import tree_leaves, tree_map
 
 
 class Offloadable(NamedTuple):
@@ -52,8 +53,24 @@ rules.primitive_jvps[name_p] = lambda primals, tangents, name: (name_p.bind(prim
 rules.primitive_batchers[name_p] = lambda args, dims, name: (name_p.bind(args[0], name=name), dims[0])
 
 
+def _check_names(api: str, names: Any) -> frozenset[str]:
+    if isinstance(names, str):
+        raise TypeError(f"{api} takes names in a sequence, got the string {names!r}; write [{names!r}]")
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{api} takes names as strings, got {name!r} of type {type(name).__name__}")
+    return frozenset(names)
+
+
 def checkpoint_name(x: Any, name: str) -> Any:
-    """``x``, its arrays known to policies of :func:`checkpoint` as ``name``."""
+    """``x``, its arrays known to policies of :func:`checkpoint` as ``name``.
+
+    Raises:
+      TypeError: ``name`` is no string, or a leaf of ``x`` no array.
+    """
+    _check_names("checkpoint_name", (name,))
+    for leaf in tree_leaves(x):
+        typeof(leaf)
     return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 
@@ -107,13 +124,13 @@ def dots_with_no_batch_dims_saveable(prim: Any, *_: Any, **params: Any) -> bool:
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., bool]:
     """Keeps values named by :func:`checkpoint_name`, if among these."""
-    names = frozenset(names_which_can_be_saved)
+    names = _check_names("save_only_these_names", names_which_can_be_saved)
     return _named_policy(("only", names), lambda name: name in names)
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., bool]:
     """Keeps named values, except these."""
-    names = frozenset(names_not_to_save)
+    names = _check_names("save_any_names_but_these", names_not_to_save)
     return _named_policy(("but", names), lambda name: name not in names)
 
 
@@ -134,7 +151,7 @@ def _named_policy(key: Any, accepts: Callable[[str], bool]) -> Callable[..., boo
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., bool]:
     """Keeps every value, named or not, except those with these names."""
-    names = frozenset(names_not_to_save)
+    names = _check_names("save_anything_except_these_names", names_not_to_save)
 
     def policy(prim: Any, *_: Any, **params: Any) -> bool:
         return not (prim is name_p and params["name"] in names)
@@ -157,7 +174,8 @@ def save_and_offload_only_these_names(*, names_which_can_be_saved: Sequence[str]
                                       names_which_can_be_offloaded: Sequence[str], offload_src: str,
                                       offload_dst: str) -> Callable[..., Any]:
     """Keeps some named values in place and others in another memory."""
-    saved, moved = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
+    saved, moved = (_check_names("save_and_offload_only_these_names", names)
+                    for names in (names_which_can_be_saved, names_which_can_be_offloaded))
     both = saved & moved
     if both:
         raise ValueError(f"the names {sorted(both)} are both to be saved and to be offloaded; choose one")
@@ -173,9 +191,14 @@ def save_and_offload_only_these_names(*, names_which_can_be_saved: Sequence[str]
 
 def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[..., Any]) -> Callable[..., Any]:
     """Keeps what either policy keeps."""
-    def policy(prim: Any, *args: Any, **params: Any) -> Any:
+    for policy in (policy_1, policy_2):
+        if not callable(policy):
+            raise TypeError("save_from_both_policies takes two policies, see jax.checkpoint_policies; got "
+                            f"{policy!r} of type {type(policy).__name__}")
+
+    def either(prim: Any, *args: Any, **params: Any) -> Any:
         return policy_1(prim, *args, **params) or policy_2(prim, *args, **params)
-    return policy
+    return either
 
 
 class CheckpointPolicies:

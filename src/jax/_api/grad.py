@@ -53,7 +53,7 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: boo
     >>> float(jax.grad(lambda x: x ** 2)(3.0))
     6.0
     """
-    value_and_grad_fun = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+    value_and_grad_fun = _value_and_grad("grad", fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @functools.wraps(fun)
     @api_boundary
@@ -67,22 +67,27 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
                    holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence[Any] = (),
                    ) -> Callable[..., Any]:
     """Like :func:`grad`, returning ``(value, gradient)``; the value is ``(output, aux)`` with ``has_aux``."""
-    check_callable(fun, "grad")
+    return _value_and_grad("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+
+def _value_and_grad(api: str, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool,
+                    reduce_axes: Sequence[Any]) -> Callable[..., Any]:
+    check_callable(fun, api)
     if reduce_axes:
-        raise NotImplementedError("grad: reduce_axes is no longer supported; use jax.lax.psum in the function instead")
-    argnums = as_argnums(argnums, "grad")
+        raise NotImplementedError(f"{api}: reduce_axes is no longer supported; use jax.lax.psum in the function instead")
+    argnums = as_argnums(argnums, api)
 
     @functools.wraps(fun)
     @api_boundary
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
-        nums = normalize_argnums(argnums, len(args), f"grad of {getattr(fun, '__name__', 'function')}")
+        nums = normalize_argnums(argnums, len(args), f"{api} of {getattr(fun, '__name__', 'function')}")
         partial, dyn = fix_arguments(fun, nums, args, kwargs)
         leaves, tree = tree_flatten((tuple(dyn), {}))
-        _check_grad_inputs(leaves, tree, holomorphic, allow_int, fun, nums)
+        _check_grad_inputs(api, leaves, tree, holomorphic, allow_int, fun, nums)
         flat = (FlatFunAux if has_aux else FlatFun)(partial, tree)
         info = debug_info(fun, tree, "grad")
         outs, lin = linearize_flat(flat, leaves, info, [differentiable(x) for x in leaves])
-        _check_grad_output(outs, flat.out_tree, holomorphic, fun)
+        _check_grad_output(api, outs, flat.out_tree, holomorphic, fun)
         seed = scalar(1, typeof(outs[0]).dtype)
         gradients = pull_back(lin, [seed, *(Zero(a) for a in lin.out_avals[1:])], leaves)
         result = tree_unflatten(tree, gradients)[0]
@@ -95,16 +100,16 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
     return value_and_grad_fun
 
 
-def _check_grad_inputs(leaves: Sequence[Any], tree: Any, holomorphic: bool, allow_int: bool, fun: Any,
+def _check_grad_inputs(api: str, leaves: Sequence[Any], tree: Any, holomorphic: bool, allow_int: bool, fun: Any,
                        nums: Sequence[int]) -> None:
-    for i, (x, aval) in enumerate(zip(leaves, check_leaf_types(leaves, tree, "argument ", "grad"), strict=True)):
+    for i, (x, aval) in enumerate(zip(leaves, check_leaf_types(leaves, tree, "argument ", api), strict=True)):
         dtype = aval.dtype
         if is_ref_type(aval):
-            raise TypeError(f"grad cannot differentiate with respect to a reference ({aval.str_short()}): its gradient has "
+            raise TypeError(f"{api} cannot differentiate with respect to a reference ({aval.str_short()}): its gradient has "
                             "to be accumulated in a reference too. Use jax.vjp and bind one with "
                             "f_vjp.with_refs(grad_ref), or leave the reference out of argnums: it is read as a constant.")
         if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
-            raise TypeError(f"grad with holomorphic=True needs complex arguments, got {aval.str_short()}; convert "
+            raise TypeError(f"{api} with holomorphic=True needs complex arguments, got {aval.str_short()}; convert "
                             "them with .astype(complex), or leave holomorphic out")
         if dtypes.issubdtype(dtype, np.floating):
             continue
@@ -113,7 +118,7 @@ def _check_grad_inputs(leaves: Sequence[Any], tree: Any, holomorphic: bool, allo
                 # Allowed: the result is the gradient in JAX's convention for real-valued functions of complex inputs.
                 continue
         elif not allow_int:
-            raise TypeError(f"grad needs floating-point (or complex) arguments, got {aval.str_short()}"
+            raise TypeError(f"{api} needs floating-point (or complex) arguments, got {aval.str_short()}"
                             f"{_value_hint(x)} for {_argument_name(fun, nums, tree, i)}. Pass 1.0 instead "
                             "of 1, convert with .astype(float), choose other argnums, or pass allow_int=True for zero "
                             "gradients of dtype float0.")
@@ -131,23 +136,23 @@ def _value_hint(x: Any) -> str:
     return f" ({x!r})" if isinstance(x, (int, bool)) else ""
 
 
-def _check_grad_output(outs: Sequence[Any], out_tree: Any, holomorphic: bool, fun: Any) -> None:
+def _check_grad_output(api: str, outs: Sequence[Any], out_tree: Any, holomorphic: bool, fun: Any) -> None:
     name = getattr(fun, "__name__", "the function")
     if out_tree != tree_structure(0):
-        raise TypeError(f"grad needs a function that returns one scalar, but {name} returned a tree: {out_tree}. "
+        raise TypeError(f"{api} needs a function that returns one scalar, but {name} returned a tree: {out_tree}. "
                         "Return the value to differentiate, or (value, aux) with has_aux=True.")
     try:
         aval = typeof(outs[0])
     except TypeError as err:
-        raise TypeError(f"grad: the output of {name} is not an array: {err}") from None
+        raise TypeError(f"{api}: the output of {name} is not an array: {err}") from None
     if aval.shape != ():
-        raise TypeError(f"grad is defined for scalar outputs only, but {name} returned an array of shape {aval.shape}. "
+        raise TypeError(f"{api} is defined for scalar outputs only, but {name} returned an array of shape {aval.shape}. "
                         "Reduce it (jnp.sum, jnp.mean), or use jax.jacrev / jax.vjp for vector outputs.")
     if holomorphic:
         if not dtypes.issubdtype(aval.dtype, np.complexfloating):
-            raise TypeError(f"grad with holomorphic=True needs a complex output, but {name} returned {aval.dtype}")
+            raise TypeError(f"{api} with holomorphic=True needs a complex output, but {name} returned {aval.dtype}")
     elif dtypes.issubdtype(aval.dtype, np.complexfloating):
-        raise TypeError(f"grad needs a real output, but {name} returned {aval.dtype}. For complex-differentiable "
+        raise TypeError(f"{api} needs a real output, but {name} returned {aval.dtype}. For complex-differentiable "
                         "functions pass holomorphic=True; otherwise return a real value such as jnp.abs or .real.")
     elif not dtypes.issubdtype(aval.dtype, np.floating):
-        raise TypeError(f"grad needs a floating-point output, but {name} returned {aval.dtype}")
+        raise TypeError(f"{api} needs a floating-point output, but {name} returned {aval.dtype}")

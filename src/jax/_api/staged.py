@@ -116,7 +116,9 @@ def ensure_compile_time_eval() -> Iterator[None]:
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
     """``fun`` with its operations grouped under a name (its own by default) in jaxprs, HLO and profiles."""
     check_callable(fun, "named_call")
-    label = str(name or getattr(fun, "__name__", "call"))
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"named_call: name must be a string, got {name!r} of type {type(name).__name__}")
+    label = name or str(getattr(fun, "__name__", "call"))
 
     @functools.wraps(fun)
     def named(*args: Any, **kwargs: Any) -> Any:

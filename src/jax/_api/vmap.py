@@ -50,6 +50,9 @@ def vmap(fun: Callable[..., Any], in_axes: int | None | Sequence[Any] = 0, out_a
                         f"got {in_axes!r} of type {type(in_axes).__name__}")
     _check_axes_types(in_axes, "in_axes")
     _check_axes_types(out_axes, "out_axes")
+    if not isinstance(axis_name, Hashable):
+        raise TypeError(f"vmap: axis_name must be hashable, such as a string; got {axis_name!r} of type "
+                        f"{type(axis_name).__name__}")
 
     @functools.wraps(fun)
     @api_boundary
