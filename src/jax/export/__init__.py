@@ -10,9 +10,9 @@ from jax.export._checks import DisabledSafetyCheck as DisabledSafetyCheck
 from jax.export._exported import Exported as Exported
 from jax.export._exported import maximum_supported_calling_convention_version as maximum_supported_calling_convention_version
 from jax.export._exported import minimum_supported_calling_convention_version as minimum_supported_calling_convention_version
-from jax.export._format import deserialize as deserialize
 from jax.export._making import default_export_platform as default_export_platform
 from jax.export._making import export as export
+from jax.export._reading import deserialize as deserialize
 from jax.export._symbolic import SymbolicScope as SymbolicScope
 from jax.export._symbolic import is_symbolic_dim as is_symbolic_dim
 from jax.export._symbolic import symbolic_args_specs as symbolic_args_specs

@@ -15,6 +15,7 @@ from jax.custom_derivatives import custom_vjp
 from jax.dtypes import float0
 from jax.export._calls import call_exported_p
 from jax.export._checks import DisabledSafetyCheck
+from jax.export._format import serialize
 from jax.export._modules import read_module
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
@@ -123,7 +124,6 @@ class Exported:
           ValueError: a container class of arguments or results is not registered for serialisation, or ``vjp_order`` is
             negative.
         """
-        from jax.export._format import serialize  # it makes objects of this class
         return serialize(self, vjp_order)
 
     @api_boundary

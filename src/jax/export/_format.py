@@ -21,15 +21,8 @@ from typing import Any
 
 import jax.random
 from jax import dtypes
-from jax._base.source import api_boundary
 from jax._language.avals import ShapedArray
 from jax.export import _trees
-from jax.export._checks import DisabledSafetyCheck
-from jax.export._exported import (
-    Exported,
-    maximum_supported_calling_convention_version,
-    minimum_supported_calling_convention_version,
-)
 
 _MAGIC = b"fleetjax.export\n"
 _VERSION = 1
@@ -37,7 +30,7 @@ _HEAD = struct.Struct("<H3Q")
 _DIGEST = 32
 
 
-def serialize(exported: Exported, vjp_order: int) -> bytearray:
+def serialize(exported: Any, vjp_order: int) -> bytearray:
     """The bytes of an exported function and of ``vjp_order`` of its derivatives, each that of the one before."""
     if vjp_order < 0:
         raise ValueError(f"serialize: vjp_order must not be negative, got {vjp_order}")
@@ -52,19 +45,12 @@ def serialize(exported: Exported, vjp_order: int) -> bytearray:
     return out
 
 
-@api_boundary
-def deserialize(blob: bytes | bytearray) -> Exported:
-    """The exported function in bytes that :meth:`Exported.serialize` made.
+def unpack(blob: bytes | bytearray) -> tuple[dict[str, Any], bytes, bytes]:
+    """Header, program and derivative (empty if there is none) of a container.
 
     Raises:
       TypeError: not bytes.
-      ValueError: bytes of something else, damaged, or of a later version; container classes that are not registered here.
-
-    >>> import jax
-    >>> from jax import export
-    >>> blob = export.export(jax.jit(lambda x: 2 * x))(1.0).serialize()
-    >>> float(export.deserialize(blob).call(4.0))
-    8.0
+      ValueError: bytes of something else, damaged, or of a later version.
     """
     if not isinstance(blob, (bytes, bytearray, memoryview)):
         raise TypeError(f"deserialize takes bytes, got {type(blob).__name__}")
@@ -83,10 +69,10 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         raise ValueError("deserialize: the exported function is damaged: its length or checksum is wrong")
     ends = [first + sum(sizes[:i]) for i in range(4)]
     header, program, derivative = (data[a:b] for a, b in zip(ends, ends[1:], strict=False))
-    return _from_header(json.loads(header), program, derivative)
+    return json.loads(header), program, derivative
 
 
-def _header(exported: Exported) -> dict[str, Any]:
+def _header(exported: Any) -> dict[str, Any]:
     return {
         "fun_name": exported.fun_name,
         "in_tree": _trees.encode(exported.in_tree), "in_avals": [_encode_type(a) for a in exported.in_avals],
@@ -98,24 +84,6 @@ def _header(exported: Exported) -> dict[str, Any]:
     }
 
 
-def _from_header(header: dict[str, Any], program: bytes, derivative: bytes) -> Exported:
-    convention = header["calling_convention_version"]
-    low, high = minimum_supported_calling_convention_version, maximum_supported_calling_convention_version
-    if not low <= convention <= high:
-        raise ValueError(f"deserialize: {header['fun_name']} was exported with version {convention} of the calling "
-                         f"convention, and this release supports {low} to {high}; export it again, with a "
-                         "release closer to this one")
-    ins, outs = ([_decode_type(a) for a in header[k]] for k in ("in_avals", "out_avals"))
-    nothing_in, nothing_out = (None,) * len(ins), (None,) * len(outs)
-    vjp = deserialize(derivative) if derivative else None
-    return Exported(
-        header["fun_name"], _trees.decode(header["in_tree"]), tuple(ins), _trees.decode(header["out_tree"]), tuple(outs),
-        nothing_in, nothing_out, nothing_in, nothing_out, header["nr_devices"], tuple(header["platforms"]), (), (),
-        tuple([DisabledSafetyCheck(c) for c in header["disabled_checks"]]), program, convention, tuple(header["kept"]),
-        header["takes_platform"],
-        None if vjp is None else lambda _: vjp)
-
-
 def _encode_type(aval: Any) -> list[Any]:
     dtype = aval.dtype
     if dtypes.issubdtype(dtype, dtypes.prng_key):
@@ -125,7 +93,7 @@ def _encode_type(aval: Any) -> list[Any]:
     return [list(aval.shape), "float0" if dtype == dtypes.float0 else str(dtype)]
 
 
-def _decode_type(entry: list[Any]) -> ShapedArray:
+def decode_type(entry: list[Any]) -> ShapedArray:
     shape, name, *impl = entry
     if name == "key":
         return ShapedArray(tuple(shape), jax.random.key(0, impl=impl[0]).dtype)

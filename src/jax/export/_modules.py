@@ -12,15 +12,32 @@ from jax.export._checks import custom_call_targets
 
 
 def write_module(module: Any) -> bytes:
-    """``module`` as a portable artifact, for readers that are up to four weeks older than this jaxlib, and all later."""
+    """``module`` as a portable artifact, in the oldest version that can say it, up to twelve weeks back.
+
+    Releases with that version, and all later ones, can read it.
+    """
     dialect = _jaxlib.stablehlo
-    target = dialect.get_version_from_compatibility_requirement(dialect.StablehloCompatibilityRequirement.WEEK_4)
-    return mlir_io.serialize_portable_artifact(module, target)
+    kinds = dialect.StablehloCompatibilityRequirement
+    for kind in (kinds.WEEK_12, kinds.WEEK_4):
+        try:
+            return mlir_io.serialize_portable_artifact(module, dialect.get_version_from_compatibility_requirement(kind))
+        except (ValueError, _jaxlib.JaxRuntimeError):
+            continue  # it has an operation that is younger
+    return mlir_io.serialize_portable_artifact(module, dialect.get_current_version())
 
 
 def read_module(blob: bytes, context: Any) -> Any:
-    """The MLIR module in a portable artifact."""
-    return _jaxlib.stablehlo.deserialize_portable_artifact(context, blob)
+    """The MLIR module in a portable artifact.
+
+    Raises:
+      ValueError: it is of a later version.
+    """
+    try:
+        return _jaxlib.stablehlo.deserialize_portable_artifact(context, blob)
+    except (ValueError, _jaxlib.JaxRuntimeError) as error:
+        raise ValueError(f"the exported program cannot be read by this jaxlib, which has StableHLO "
+                         f"{_jaxlib.stablehlo.get_current_version()}: a later version may have written it. Upgrade "
+                         f"jaxlib, or export it with an earlier one ({error})") from error
 
 
 def move_functions(blob: bytes, module: Any, context: Any, rename: Callable[[str], str]) -> str:
