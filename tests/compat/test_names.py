@@ -55,6 +55,8 @@ SAME = [
     ("jax._src.tree_util._registry", "jax.tree_util._registry"),
     ("jax._src.dispatch.wait_for_tokens", "jax.effects_barrier"),
     ("jax.lib.xla_bridge.get_backend", "jax.extend.backend.get_backend", "jax._src.xla_bridge.get_backend"),
+    ("jax.experimental.x64_context.config", "jax.config"),
+    ("jax.extend.backend.ifrt_proxy", "jax._base._jaxlib.ifrt_proxy"),
     ("jax.interpreters.xla.Backend", "jax._base._jaxlib.Client"),
     ("jax.experimental.io_callback", "jax._callbacks.io.io_callback"),
     ("jax._src.compiler.compile_module", "jax._runtime.compile.compile_module"),

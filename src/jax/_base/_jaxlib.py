@@ -139,6 +139,7 @@ _LAZY_MODULES = {
     "llvm": "jaxlib.mlir.dialects.llvm",
     "nvvm": "jaxlib.mlir.dialects.nvvm",
     "gpu_dialect": "jaxlib.mlir.dialects.gpu",
+    "ifrt_proxy": "jaxlib._ifrt_proxy",
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from jax._base import config as _config
+from jax._base.config import config as config
 
 
 @contextmanager

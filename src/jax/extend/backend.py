@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jax._base import _jaxlib
 from jax._base._jaxlib import xla
 from jax._base.caching import clear_caches as _clear_caches
 from jax._runtime import backend as _backend
@@ -79,6 +80,13 @@ def get_compile_options(num_replicas: int, num_partitions: int, device_assignmen
     return options
 
 
+def __getattr__(name: str) -> Any:
+    if name == "ifrt_proxy":  # a compiled module that few programs need
+        return _jaxlib.ifrt_proxy
+    raise AttributeError(f"module 'jax.extend.backend' has no attribute {name!r}")
+
+
 Client = xla.Client
 __all__ = ["backend_xla_version", "backends", "clear_backends", "clear_in_memory_compilation_cache", "get_backend",
-           "get_compile_options", "get_default_device", "register_backend_cache", "register_backend_factory"]
+           "get_compile_options", "get_default_device", "ifrt_proxy",  # noqa: F822 - loads on first use
+           "register_backend_cache", "register_backend_factory"]
