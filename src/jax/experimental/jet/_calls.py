@@ -170,5 +170,3 @@ def _while(primals: Any, series: Any, *, cond_jaxpr: ClosedJaxpr, cond_nconsts: 
 
 jet_rules.update({jit_p: _jit, remat_p: _checkpoint, cond_p: _cond, scan_p: _scan, while_p: _while,
                   call_p: _call(call_p), closed_call_p: _call(closed_call_p)})
-
-
