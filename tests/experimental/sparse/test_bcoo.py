@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -38,23 +39,35 @@ def layouts(shape):
             yield b, d
 
 
-def same(a, d, **tol):
-    got = a.todense() if isinstance(a, BCOO) else a
-    assert a.shape == np.shape(d), (a.shape, np.shape(d))
-    np.testing.assert_allclose(got, d, rtol=1e-5, atol=1e-6, **tol)
-    if isinstance(a, BCOO) and a.n_sparse:
-        # promises hold
-        i = np.asarray(jnp.broadcast_to(a.indices, (*a.shape[:a.n_batch], *a.indices.shape[a.n_batch:])))
-        for one in i.reshape(int(np.prod(i.shape[:-2])), *i.shape[-2:]):
-            rows = [tuple(r) for r in one if all(r < np.asarray(a.shape[a.n_batch:a.n_batch + a.n_sparse]))]
-            if a.unique_indices:
-                assert len(set(rows)) == len(rows)
-            if a.indices_sorted:
-                assert [tuple(r) for r in one] == sorted(tuple(r) for r in one)
+def same(a, d):
+    check([(lambda: a, d)])
 
 
-SHAPES = [(5,), (3, 4), (2, 3, 4)]
-ALL = [(s, b, d) for s in SHAPES for b, d in layouts(s)]
+def check(cases, *mats):
+    """Each function of ``mats`` gives the array beside it; all are compiled together."""
+    def run(*mats):
+        outs = [f(*mats) for f, _ in cases]
+        return outs, [o.todense() if isinstance(o, BCOO) else o for o in outs]
+    for k, (out, got, (_, want)) in enumerate(zip(*jax.jit(run)(*mats), cases, strict=True)):
+        assert out.shape == got.shape == np.shape(want), (k, out.shape, got.shape, np.shape(want))
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6, err_msg=str(k))
+        if isinstance(out, BCOO):
+            promises(out)
+
+
+def promises(a):
+    """Indices are in order, and unique, where that is said."""
+    limit = np.asarray(a.shape[a.n_batch:a.n_batch + a.n_sparse])
+    if not limit.size:
+        return
+    i = np.asarray(a.indices)
+    for one in i.reshape(int(np.prod(i.shape[:-2])), *i.shape[-2:]):
+        rows = [tuple(r) for r in one if all(r < limit)]
+        assert not a.unique_indices or len(set(rows)) == len(rows)
+        assert not a.indices_sorted or [tuple(r) for r in one] == sorted(tuple(r) for r in one)
+
+
+ALL = [((5,), 0, 0), *[((3, 4), b, d) for b, d in layouts((3, 4))], ((2, 3, 4), 0, 0), ((2, 3, 4), 1, 0), ((2, 3, 4), 1, 1)]
 
 
 @pytest.mark.parametrize(("shape", "b", "d"), ALL)
@@ -62,68 +75,61 @@ def test_conversions(shape, b, d):
     x = dense_array(shape)
     a = BCOO.fromdense(x, n_batch=b, n_dense=d)
     assert (a.n_batch, a.n_dense, a.n_sparse, a.dtype) == (b, d, len(shape) - b - d, np.float32)
-    same(a, x)
     m = messy(x, b, d)
-    same(m, x)
-    same(m.sort_indices(), x)
     once = m.sum_duplicates()
-    same(once, x)
     assert once.nse <= a.nse or not a.n_sparse
-    same(jax.jit(lambda m: m.sum_duplicates(nse=m.nse))(m), x)
-    same(bcoo.bcoo_extract(a, 2 * x), 2 * x * (x != 0) if not d else a.todense() * 2)
-    same(bcoo.bcoo_extract(BCOO((m.data, m.indices), shape=shape), x), x)
-    for b2, d2 in layouts(shape):
-        same(m.update_layout(n_batch=b2, n_dense=d2, on_inefficient=None), x)
+    cases = [(lambda a, m: a, x), (lambda a, m: m, x), (lambda a, m: m.sort_indices(), x),
+             (lambda a, m: m.sum_duplicates(nse=m.nse), x), (lambda a, m: once, x),
+             (lambda a, m: BCOO.fromdense(x, nse=a.nse, n_batch=b, n_dense=d), x),
+             (lambda a, m: bcoo.bcoo_extract(a, 2 * x), 2 * x), (lambda a, m: bcoo.bcoo_extract(m, x), x)]
+    for b2, d2 in layouts(shape) if len(shape) < 3 else [(0, 0), (2, 0), (0, 2)]:
+        cases.append((lambda a, m, b2=b2, d2=d2: m.update_layout(n_batch=b2, n_dense=d2, on_inefficient=None), x))
+    check(cases, a, m)
 
 
 @pytest.mark.parametrize(("shape", "b", "d"), ALL)
 def test_shapes(shape, b, d):
-    x = dense_array(shape)
-    m = messy(x, b, d)
-    s = len(shape) - d
-    n = len(shape)
-    for axes in itertools.chain.from_iterable(itertools.combinations(range(n), k) for k in range(n + 1)):
-        same(bcoo.bcoo_reduce_sum(m, axes=axes), x.sum(axes))
-        same(bcoo.bcoo_rev(m, axes), np.flip(x, axes))
-        same(m.sum(axes, keepdims=True), x.sum(axes, keepdims=True))
+    x, y = dense_array(shape), dense_array(shape)
+    m, w = messy(x, b, d), messy(y, b, d)
+    s, n = len(shape) - d, len(shape)
+    cases = []
+    for axes in [(), (0,), (n - 1,), tuple(range(n))]:
+        cases += [(lambda m, w, axes=axes: bcoo.bcoo_reduce_sum(m, axes=axes), x.sum(axes)),
+                  (lambda m, w, axes=axes: bcoo.bcoo_rev(m, axes), np.flip(x, axes)),
+                  (lambda m, w, axes=axes: m.sum(axes, keepdims=True), x.sum(axes, keepdims=True))]
     permutation = [*range(b)[::-1], *range(b, s)[::-1], *range(s, n)[::-1]]
-    same(m.transpose(permutation), x.transpose(permutation))
-    bounds = [(0, 2, 1), (1, 3, 1), (1, 4, 2)][:n]
-    bounds = [(i, min(j, k), t) for (i, j, t), k in zip(bounds, shape, strict=True)]
+    bounds = [(i, min(j, k), t) for (i, j, t), k in zip([(0, 2, 1), (1, 3, 1), (1, 4, 2)], shape, strict=False)]
+    starts, limits, strides = zip(*bounds, strict=True)
     cut = tuple(slice(*t) for t in bounds)
-    same(bcoo.bcoo_slice(m, start_indices=[t[0] for t in bounds], limit_indices=[t[1] for t in bounds],
-                         strides=[t[2] for t in bounds]), x[cut])
-    start, sizes = [1] * n, [2] * n
-    same(jax.jit(lambda m, i: bcoo.bcoo_dynamic_slice(m, list(i), sizes))(m, np.array(start)),
-         lax.dynamic_slice(x, start, sizes))
-    for axis in range(n):
-        parts = [m, messy(dense_array(shape), b, d)] if axis < s or b == 0 else [m, m]
-        same(bcoo.bcoo_concatenate(parts, dimension=axis), np.concatenate([p.todense() for p in parts], axis))
+    sizes = [2] * n
     flat = (*shape[:b], -1, *shape[s:]) if s > b else shape
-    same(m.reshape(*flat), x.reshape(flat))
-    one = m.reshape(*shape[:b], *((1,) if s > b else ()), *shape[b:])
-    same(bcoo.bcoo_squeeze(one, dimensions=[b] if s > b else []), x)
-    places = range(1, n + 1)
-    same(bcoo.bcoo_broadcast_in_dim(m, shape=(2, *shape), broadcast_dimensions=places), np.broadcast_to(x, (2, *shape)))
+    cases += [(lambda m, w: m.transpose(permutation), x.transpose(permutation)),
+              (lambda m, w: bcoo.bcoo_slice(m, start_indices=starts, limit_indices=limits, strides=strides), x[cut]),
+              (lambda m, w: bcoo.bcoo_dynamic_slice(m, list(jnp.ones(n, int)), sizes), lax.dynamic_slice(x, [1] * n, sizes)),
+              (lambda m, w: m.reshape(*flat), x.reshape(flat)),
+              (lambda m, w: bcoo.bcoo_broadcast_in_dim(m, shape=(2, *shape), broadcast_dimensions=range(1, n + 1)),
+               np.broadcast_to(x, (2, *shape)))]
+    for axis in range(n):
+        cases.append((lambda m, w, axis=axis: bcoo.bcoo_concatenate([m, w], dimension=axis), np.concatenate([x, y], axis)))
+    if s > b:
+        one = m.reshape(*shape[:b], 1, *shape[b:])
+        cases.append((lambda m, w: bcoo.bcoo_squeeze(one, dimensions=[b]), x))
+    check(cases, m, w)
 
 
 @pytest.mark.quick
-def test_reshape_and_broadcast():
-    x = dense_array((2, 6, 2))
-    for b, d in layouts(x.shape):
-        m = messy(x, b, d)
-        if not d:
-            for new in ((24,), (4, 3, 2), (2, 2, 3, 2), (12, 2)):
-                same(m.reshape(new), x.reshape(new))
-                same(jax.jit(lambda m, new=new: m.reshape(new))(m), x.reshape(new))
-    y = dense_array((3, 1, 2))
-    for b, d in layouts(y.shape):
-        m = messy(y, b, d)
-        if b < 2 and d < 2:
-            for shape, places in (((3, 4, 2), (0, 1, 2)), ((5, 3, 4, 2), (1, 2, 3)), ((3, 5, 4, 2), (0, 2, 3)),
-                                  ((3, 4, 2, 2), (0, 1, 3))):
-                same(bcoo.bcoo_broadcast_in_dim(m, shape=shape, broadcast_dimensions=places),
-                     lax.broadcast_in_dim(y, shape, places))
+@pytest.mark.parametrize(("b", "d"), [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1)])
+def test_reshape_and_broadcast(b, d):
+    x, y = dense_array((2, 6, 2)), dense_array((3, 1, 2))
+    m, w = messy(x, b, d), messy(y, b, d)
+    cases = []
+    for new in ((24,), (4, 3, 2), (2, 2, 3, 2), (12, 2))[d:]:
+        cases.append((lambda m, w, new=new: m.reshape(new), x.reshape(new)))
+    for shape, places in (((3, 4, 2), (0, 1, 2)), ((5, 3, 4, 2), (1, 2, 3)), ((3, 5, 4, 2), (0, 2, 3)),
+                          ((3, 4, 2, 2), (0, 1, 3))):
+        cases.append((lambda m, w, s=shape, p=places: bcoo.bcoo_broadcast_in_dim(w, shape=s, broadcast_dimensions=p),
+                      lax.broadcast_in_dim(y, shape, places)))
+    check(cases, m, w)
     with pytest.raises(ValueError, match="cannot take the shape"):
         m.reshape(7)
 
@@ -140,27 +146,20 @@ NUMBERS = [((3, 4), (4,), ((1,), (0,)), ((), ())), ((3, 4), (4, 2), ((1,), (0,))
 @pytest.mark.parametrize("case", NUMBERS, ids=range(len(NUMBERS)))
 def test_contractions(case):
     left, right, contract, batch = case
-    numbers = (contract, batch)
     x, y = dense_array(left), dense_array(right)
-    want = lax.dot_general(x, y, numbers)
-    flipped = (contract[::-1], batch[::-1])
-    back = lax.dot_general(y, x, flipped)
-    for b, d in layouts(left):
-        m = messy(x, b, d)
-        if any(i >= len(left) - d for i in batch[0]) and not any(i < b for i in batch[0]):
-            continue
-        try:
-            got = bcoo.bcoo_dot_general(m, y, dimension_numbers=numbers)
-        except NotImplementedError as error:
-            assert "dense axes" in str(error) and d
-            continue
-        same(got, want)
-        same(bcoo.bcoo_dot_general(y, m, dimension_numbers=flipped), back)
-        if not d:
-            for b2 in range(len(right) + 1):
-                same(bcoo.bcoo_dot_general(m, messy(y, b2), dimension_numbers=numbers), want)
-    half = bcoo.bcoo_dot_general(messy(x).astype(jnp.bfloat16), y.astype(jnp.bfloat16), dimension_numbers=numbers,
-                                 preferred_element_type=np.float32)
+    want = lax.dot_general(x, y, (contract, batch))
+    back = lax.dot_general(y, x, (contract[::-1], batch[::-1]))
+    kinds = [(b, d) for b, d in layouts(left) if b < 3 and d < 2 and not any(i >= len(left) - d for i in batch[0])]
+    mats, others = [messy(x, b, d) for b, d in kinds], [messy(y, b) for b in range(len(right))]
+    cases = []
+    dot = functools.partial(bcoo.bcoo_dot_general, dimension_numbers=(contract, batch))
+    flipped = functools.partial(bcoo.bcoo_dot_general, dimension_numbers=(contract[::-1], batch[::-1]))
+    for k, (_, d) in enumerate(kinds):
+        cases += [(lambda ms, ws, k=k: dot(ms[k], y), want), (lambda ms, ws, k=k: flipped(y, ms[k]), back)]
+        for j in range(len(others)) if not d and k < 2 else ():
+            cases.append((lambda ms, ws, k=k, j=j: dot(ms[k], ws[j]), want))
+    check(cases, mats, others)
+    half = dot(mats[0].astype(jnp.bfloat16), y.astype(jnp.bfloat16), preferred_element_type=np.float32)
     assert half.dtype == np.float32
 
 
@@ -168,7 +167,7 @@ def test_sampled_contraction():
     x, y = dense_array((2, 3, 4), 1.0), dense_array((2, 4, 5), 1.0)
     numbers = (((2,), (1,)), ((0,), (0,)))
     full = np.asarray(lax.dot_general(x, y, numbers))
-    for b, d in ((0, 0), (1, 0), (0, 1), (1, 1)):
+    for b, d in ((0, 0), (1, 1)):
         a = BCOO.fromdense(dense_array(full.shape), n_batch=b, n_dense=d)
         data = bcoo.bcoo_dot_general_sampled(x, y, a.indices, dimension_numbers=numbers)
         np.testing.assert_allclose(data, bcoo.bcoo_extract(a, full).data)
@@ -177,46 +176,32 @@ def test_sampled_contraction():
 @pytest.mark.parametrize(("shape", "b", "d"), [c for c in ALL if len(c[0]) > 1])
 def test_arithmetic(shape, b, d):
     x, y = dense_array(shape), dense_array(shape)
-    m, w = messy(x, b, d), messy(y, b, d)
-    same(m + w, x + y)
-    same(m - w, x - y)
-    same(m + y, x + y)
-    same(y - m, y - x)
-    same(m * w, x * y)
-    same(jax.jit(lambda m, w: m * w)(m, w), x * y)
-    same(m * y, x * y)
-    same(2 * m, 2 * x)
-    same(m / (y + 1), x / (y + 1))
-    same(m / 2, x / 2)
-    same(-m, -x)
-    same(abs(-m), x)
-    same(m**2, x**2)
+    cases = [(lambda m, w: m + w, x + y), (lambda m, w: m - w, x - y), (lambda m, w: m + y, x + y),
+             (lambda m, w: y - m, y - x), (lambda m, w: m * w, x * y), (lambda m, w: m * y, x * y),
+             (lambda m, w: 2 * m, 2 * x), (lambda m, w: m / 2, x / 2),
+             (lambda m, w: m / (y + 1), x / (y + 1)), (lambda m, w: abs(-m), x), (lambda m, w: m**2, x**2)]
     for other in ((shape[-1],), (1, shape[-1]), (*shape[:-1], 1)):
         v = dense_array(other)
-        same(m * v, x * v)
-        same(m * BCOO.fromdense(v), x * v)
-        same(BCOO.fromdense(v) * m, x * v)
+        u = BCOO.fromdense(v)
+        cases += [(lambda m, w, v=v: m * v, x * v), (lambda m, w, u=u: m * u, x * v), (lambda m, w, u=u: u * m, x * v)]
     if not d:
-        same(m + messy(y, 0), x + y)
-        same(m * messy(y, 0), x * y)
+        z = messy(y, 0)
+        cases += [(lambda m, w: m + z, x + y), (lambda m, w: m * z, x * y)]
+    check(cases, messy(x, b, d), messy(y, b, d))
 
 
 @pytest.mark.quick
 def test_products_of_matrices():
     x, y, v = dense_array((3, 4)), dense_array((4, 2)), dense_array((4,))
-    m, w = messy(x), messy(y)
-    same(m @ y, x @ y)
-    same(m @ w, x @ y)
-    same(x @ w, x @ y)
-    same(m @ v, x @ v)
-    same(v @ w, v @ y)
-    same((m @ BCOO.fromdense(v)), x @ v)
-    stack = dense_array((5, 4, 2))
+    m, w, stack = messy(x), messy(y), dense_array((5, 4, 2))
+    turned = np.swapaxes(stack, 1, 2)
+    cases = [(lambda m, w: m @ y, x @ y), (lambda m, w: m @ w, x @ y), (lambda m, w: x @ w, x @ y),
+             (lambda m, w: m @ v, x @ v), (lambda m, w: v @ w, v @ y), (lambda m, w: m @ BCOO.fromdense(v, nse=4), x @ v)]
     for b in (0, 1):
-        same(x @ messy(stack, b), x @ stack)
-        same(m @ messy(stack, b), x @ stack)
-        same(messy(np.swapaxes(stack, 1, 2), b) @ x.T, np.swapaxes(stack, 1, 2) @ x.T)
-        same(messy(np.stack([x] * 5), b) @ stack, x @ stack)
+        s, t, u = messy(stack, b), messy(turned, b), messy(np.stack([x] * 5), b)
+        cases += [(lambda m, w, s=s: x @ s, x @ stack), (lambda m, w, s=s: m @ s, x @ stack),
+                  (lambda m, w, t=t: t @ x.T, turned @ x.T), (lambda m, w, u=u: u @ stack, x @ stack)]
+    check(cases, m, w)
     with pytest.raises(TypeError, match="scalars"):
         m @ 2.0
     with pytest.raises(TypeError, match="contracting dimensions"):
@@ -227,12 +212,12 @@ def test_products_of_matrices():
 
 def test_convolution():
     x, y = dense_array((1, 1, 9)), dense_array((1, 1, 4))
-    for padding in ("SAME", "VALID", [(2, 1)]):
-        for dilation in ({}, {"rhs_dilation": (2,)}, {"lhs_dilation": (2,)}):
-            if isinstance(padding, str) and dilation.get("lhs_dilation"):
-                continue
-            got = bcoo.bcoo_conv_general_dilated(messy(x), messy(y), window_strides=(1,), padding=padding, **dilation)
-            same(got, lax.conv_general_dilated(x, y, (1,), padding, **dilation))
+    cases = []
+    for padding, dilation in (("SAME", {}), ("VALID", {"rhs_dilation": (2,)}), ([(2, 1)], {"lhs_dilation": (2,)})):
+        cases.append((lambda m, w, p=padding, d=dilation:
+                      bcoo.bcoo_conv_general_dilated(m, w, window_strides=(1,), padding=p, **d),
+                      lax.conv_general_dilated(x, y, (1,), padding, **dilation)))
+    check(cases, messy(x), messy(y))
     with pytest.raises(NotImplementedError, match="strides"):
         bcoo.bcoo_conv_general_dilated(messy(x), messy(y), window_strides=(2,), padding="SAME")
 
@@ -244,10 +229,12 @@ def test_convolution():
 def test_indexing(b):
     x = dense_array((3, 4, 5))
     m = messy(x, b)
+    cases = []
     for index in (0, -1, (1, 2), (1, 2, 3), slice(1, None), (slice(None), 1), (Ellipsis, 0),
                   (0, Ellipsis, slice(None, None, 2)), (slice(None, None, -1), slice(3, 0, -2)), None,
                   (slice(None), None, 0), (Ellipsis, None), np.array([2, 0, -1]), (np.array([[0, 1]]), slice(1, 3))):
-        same(m[index], x[index])
+        cases.append((lambda m, index=index: m[index], x[index]))
+    check(cases, m)
     same(jax.jit(lambda m, i: m[i, :, 1])(m, 2), x[2, :, 1])
     assert len(list(m)) == 3
     same(list(m)[1], x[1])

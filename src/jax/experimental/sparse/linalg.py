@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -68,8 +69,6 @@ def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reo
 
 
 def _superlu(data: Any, indices: Any, indptr: Any, b: Any, transposed: bool, order: str) -> Any:
-    import warnings
-
     from scipy.sparse import csc_matrix, csr_matrix  # heavy: loaded when a system is solved
     from scipy.sparse.linalg import MatrixRankWarning
     from scipy.sparse.linalg import spsolve as solve

@@ -86,4 +86,3 @@ def broadcasting_vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any =
         axes = tuple(None if one else d for d, one in zip(axes, single, strict=True))
         return vmap(fun, axes, out_axes)(*args)
     return mapped
-

@@ -3,7 +3,7 @@
 Its density at ``u = (x - loc) / scale`` is ``u**(a-1) (1-u)**(b-1) / (beta(a, b) scale)``.
 
     >>> from jax.scipy.stats import beta
-    >>> float(beta.cdf(0.5, 2.0, 2.0))
+    >>> round(float(beta.cdf(0.5, 2.0, 2.0)), 4)
     0.5
 """
 
