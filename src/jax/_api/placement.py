@@ -243,7 +243,12 @@ def block_until_ready(x: Any) -> Any:
     """Waits until the arrays in a tree are computed; returns the tree."""
     leaves = tree_leaves(x)
     arrays = [leaf for leaf in leaves if isinstance(leaf, ArrayImpl)]
-    xla.batched_block_until_ready(arrays)
+    try:
+        xla.batched_block_until_ready(arrays)
+    except (xla.JaxRuntimeError, ValueError):
+        for array in arrays:
+            array._check_alive()  # the error that says which one and why
+        raise
     for leaf in leaves:
         if not isinstance(leaf, ArrayImpl) and hasattr(leaf, "block_until_ready"):
             leaf.block_until_ready()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,11 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:  # noqa: A001 - t
     """
     if out is not None:
         refuse_out("round", out)
-    return _round(a, int(decimals))
+    try:
+        places = operator.index(decimals)
+    except TypeError:
+        raise TypeError(f"round: decimals must be an integer, got {decimals!r} of type {type(decimals).__name__}") from None
+    return _round(a, places)
 
 
 # --- complex numbers ------------------------------------------------------------------------------------------------
