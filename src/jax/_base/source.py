@@ -395,6 +395,12 @@ def api_boundary(fun: F) -> F:
     return boundary  # type: ignore[return-value]
 
 
+def filters_errors(fun: F) -> F:
+    """Says that ``fun`` calls :func:`filter_traceback` by itself, which costs nothing where there is no error."""
+    fun.filters_errors = True  # type: ignore[attr-defined]
+    return fun
+
+
 def make_boundaries(namespace: dict[str, Any]) -> None:
     """Marks all public functions of a module as boundaries, under the module's name.
 

@@ -11,7 +11,7 @@ import numpy as np
 from jax import dtypes, lax
 from jax._api.composite import composite
 from jax._api.jit import jit
-from jax._base.source import filter_traceback
+from jax._base.source import filter_traceback, filters_errors
 from jax._ground.families import category, constant
 from jax._language.avals import typeof
 from jax._language.trace import bottom, current_trace
@@ -212,6 +212,7 @@ def _requested(name: str, dtype: Any) -> Any:
     return None if dtype is None else dtypes.requested_dtype(dtype, name)
 
 
+@filters_errors
 def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,  # noqa: A001
         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
     """The sum of elements over ``axis``.
@@ -237,21 +238,30 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
     >>> jnp.sum(jnp.array([[1, 2], [3, 4]]), axis=0).tolist()
     [4, 6]
     """
-    if dtype is None and out is None and initial is None and where is None and promote_integers is True:
-        return _fast_sum(a, axis, keepdims)
-    refuse_out("sum", out)
-    return _sum(a, static_axis(axis), _requested("sum", dtype), builtins.bool(keepdims), initial, where,
-                builtins.bool(promote_integers))
+    try:
+        if dtype is None and out is None and initial is None and where is None and promote_integers is True:
+            return _fast_sum(a, axis, keepdims)
+        refuse_out("sum", out)
+        return _sum(a, static_axis(axis), _requested("sum", dtype), builtins.bool(keepdims), initial, where,
+                    builtins.bool(promote_integers))
+    except Exception as error:
+        filter_traceback(error)
+        raise
 
 
+@filters_errors
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
          where: Any = None, promote_integers: bool = True) -> Any:
     """The product of elements over ``axis``; 1 of nothing. Arguments as for ``jnp.sum``."""
-    if dtype is None and out is None and initial is None and where is None and promote_integers is True:
-        return _fast_prod(a, axis, keepdims)
-    refuse_out("prod", out)
-    return _prod(a, static_axis(axis), _requested("prod", dtype), builtins.bool(keepdims), initial, where,
-                 builtins.bool(promote_integers))
+    try:
+        if dtype is None and out is None and initial is None and where is None and promote_integers is True:
+            return _fast_prod(a, axis, keepdims)
+        refuse_out("prod", out)
+        return _prod(a, static_axis(axis), _requested("prod", dtype), builtins.bool(keepdims), initial, where,
+                     builtins.bool(promote_integers))
+    except Exception as error:
+        filter_traceback(error)
+        raise
 
 
 # --- extremes -------------------------------------------------------------------------------------------------------
@@ -292,6 +302,7 @@ _fast_max = fast(lax.reduce_max_p, lambda a, axis, keepdims: _max(a, axis, keepd
 _fast_min = fast(lax.reduce_min_p, lambda a, axis, keepdims: _min(a, axis, keepdims), calls.ANY, {}, "min", False)
 
 
+@filters_errors
 def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
         where: Any = None) -> Any:
     """The largest element over ``axis``; NaN if there is one.
@@ -307,19 +318,28 @@ def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
     Raises:
       ValueError: when there are no elements and no ``initial``; for axes out of range.
     """
-    if out is None and initial is None and where is None:
-        return _fast_max(a, axis, keepdims)
-    refuse_out("max", out)
-    return _max(a, static_axis(axis), builtins.bool(keepdims), initial, where)
+    try:
+        if out is None and initial is None and where is None:
+            return _fast_max(a, axis, keepdims)
+        refuse_out("max", out)
+        return _max(a, static_axis(axis), builtins.bool(keepdims), initial, where)
+    except Exception as error:
+        filter_traceback(error)
+        raise
 
 
+@filters_errors
 def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,  # noqa: A001
         where: Any = None) -> Any:
     """The smallest element over ``axis``; NaN if there is one. Arguments and errors as for ``jnp.max``."""
-    if out is None and initial is None and where is None:
-        return _fast_min(a, axis, keepdims)
-    refuse_out("min", out)
-    return _min(a, static_axis(axis), builtins.bool(keepdims), initial, where)
+    try:
+        if out is None and initial is None and where is None:
+            return _fast_min(a, axis, keepdims)
+        refuse_out("min", out)
+        return _min(a, static_axis(axis), builtins.bool(keepdims), initial, where)
+    except Exception as error:
+        filter_traceback(error)
+        raise
 
 
 def amax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
@@ -378,6 +398,7 @@ _fast_any = fast(lax.reduce_or_p, lambda a, axis, keepdims: _any(a, axis, keepdi
 _fast_all = fast(lax.reduce_and_p, lambda a, axis, keepdims: _all(a, axis, keepdims), calls.BOOLEAN, {}, "all")
 
 
+@filters_errors
 def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
     """Whether an element over ``axis`` differs from zero (NaN does); False of nothing.
 
@@ -388,18 +409,27 @@ def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
       keepdims: keep reduced axes with size 1.
       where: booleans, broadcast with ``a``: which elements to take.
     """
-    if out is None and where is None:
-        return _fast_any(a, axis, keepdims)
-    refuse_out("any", out)
-    return _any(a, static_axis(axis), builtins.bool(keepdims), where)
+    try:
+        if out is None and where is None:
+            return _fast_any(a, axis, keepdims)
+        refuse_out("any", out)
+        return _any(a, static_axis(axis), builtins.bool(keepdims), where)
+    except Exception as error:
+        filter_traceback(error)
+        raise
 
 
+@filters_errors
 def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:  # noqa: A001
     """Whether all elements over ``axis`` differ from zero; True of nothing. Arguments as for ``jnp.any``."""
-    if out is None and where is None:
-        return _fast_all(a, axis, keepdims)
-    refuse_out("all", out)
-    return _all(a, static_axis(axis), builtins.bool(keepdims), where)
+    try:
+        if out is None and where is None:
+            return _fast_all(a, axis, keepdims)
+        refuse_out("all", out)
+        return _all(a, static_axis(axis), builtins.bool(keepdims), where)
+    except Exception as error:
+        filter_traceback(error)
+        raise
 
 
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
