@@ -113,6 +113,7 @@ def _same_dtypes(name: str, avals: Sequence[Any]) -> Any:
 # --- constants of the operands' dtype -------------------------------------------------------------------------------
 
 _constants: dict[tuple[Any, Any], Any] = {}
+_wide_constants: dict[tuple[Any, Any], Any] = {}
 _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
 
@@ -126,9 +127,14 @@ def constant(dtype: Any, value: Any) -> Any:
     key = (dtype, value)
     found = _constants.get(key)
     if found is None:
-        found = _constants[key] = np.asarray(value, dtype)
-        found.flags.writeable = False
-    return host_constant(found, dtype) if dtype in _WIDE else found
+        known = _wide_constants if dtype in _WIDE else _constants
+        found = known.get(key)
+        if found is None:
+            found = known[key] = np.asarray(value, dtype)
+            found.flags.writeable = False
+        if known is _wide_constants:
+            return host_constant(found, dtype)
+    return found
 
 
 # --- element-wise primitives ----------------------------------------------------------------------------------------
