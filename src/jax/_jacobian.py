@@ -182,6 +182,9 @@ def _check_output(api: str, outs: Sequence[Any], holomorphic: bool) -> None:
         if not holomorphic and is_complex:
             raise TypeError(f"{api} needs real outputs, got dtype {dtype}; pass holomorphic=True for "
                             "complex-differentiable functions")
+        if not dtypes.issubdtype(dtype, np.inexact):
+            raise TypeError(f"{api} needs floating-point outputs, got dtype {dtype}; return what has no derivative as aux, "
+                            "with has_aux=True")
 
 
 __all__ = ["hessian", "instantiate_zeros", "jacfwd", "jacobian", "jacrev", "standard_basis"]

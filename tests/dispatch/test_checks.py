@@ -93,9 +93,10 @@ def test_derivatives_name_the_line_of_the_function():
     (lambda x: lax.fori_loop(0, 4, lambda i, c: jnp.log(c), x), 2.0, "log", "step 2 of a loop of 4"),
 ])
 def test_inside_loops_branches_and_calls(f, x, operation, where):
-    text = message(jax.jit(f), np.asarray(x, np.float32))
-    assert f"NaN in the result of {operation}, at" in text and HERE in text
-    assert where in text
+    for run in (jax.jit(f), f):
+        text = message(run, np.asarray(x, np.float32))
+        assert f"NaN in the result of {operation}, at" in text and HERE in text
+        assert where in text
 
 
 def test_values_that_come_from_outside():

@@ -85,20 +85,33 @@ def _readable(x: Any) -> Any:
     return np.asarray(x) if dtype.kind in "fc" and dtype.itemsize > 1 else np.asarray(x).astype(np.float32)
 
 
-def check_results(outs: Sequence[Any], name: str, jaxpr: ClosedJaxpr | None = None, args: Sequence[Any] = ()) -> None:
-    """Raises FloatingPointError if an array of ``outs`` holds what the options forbid.
+def check_operation(outs: Sequence[Any], prim: Any, params: dict[str, Any], args: Sequence[Any]) -> None:
+    """Raises FloatingPointError if a result of an eager operation holds what the options forbid.
 
-    With the ``jaxpr`` of the program, and if its arguments still exist, the error names the operation that made the
-    value and the user's line.
+    Loops and branches are run again to name the operation inside.
     """
     forbidden = Forbidden(config.debug_nans.value, config.debug_infs.value)
     found = next((kind for x in outs if (kind := forbidden.found(x))), None)
     if found is None:
         return
-    if jaxpr is None:
-        mask = next(m for x in outs if (m := forbidden.where(x)) is not None)
-        operands = f" (operands: {_describe(args, _first(mask))})" if args else ""
-        raise FloatingPointError(f"{found} in the result of {name}, at {source.summarize(source.capture())}{operands}")
+    descent = descents.get(prim)
+    if descent is not None and not any(isinstance(x, Ref) for x in args):
+        with config.debug_nans(False), config.debug_infs(False):
+            run_in(bottom, descent, Search(forbidden, prim.name), params, list(args))
+    mask = next(m for x in outs if (m := forbidden.where(x)) is not None)
+    operands = f" (operands: {_describe(args, _first(mask))})" if args else ""
+    raise FloatingPointError(f"{found} in the result of {prim.name}, at {source.summarize(source.capture())}{operands}")
+
+
+def check_results(outs: Sequence[Any], name: str, jaxpr: ClosedJaxpr, args: Sequence[Any]) -> None:
+    """Raises FloatingPointError if a result of a program, one of ``outs``, holds what the options forbid.
+
+    If the arguments still exist, the error names the operation that made the value and the user's line.
+    """
+    forbidden = Forbidden(config.debug_nans.value, config.debug_infs.value)
+    found = next((kind for x in outs if (kind := forbidden.found(x))), None)
+    if found is None:
+        return
     if any(isinstance(x, Ref) or isinstance(x, xla.ArrayImpl) and x.is_deleted() for x in args):
         raise FloatingPointError(f"{found} in the result of {name}. Its arguments were donated or are references, so that "
                                  "it cannot be run again to find the operation: compile it without donation.")

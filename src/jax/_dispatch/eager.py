@@ -80,7 +80,7 @@ def operation(prim: Any, params: dict[str, Any]) -> Callable[..., Any]:
         if finish is not None:
             finish(outs)
         if checks.enabled():
-            checks.check_results(outs, prim.name, None, args)
+            checks.check_operation(outs, prim, params, args)
         if prim.multiple_results:
             return fastpath.answer(outs, executable, tree_structure(list(range(len(outs)))), args, committed)
         return fastpath.answer(outs[0], executable, _LEAF, args, committed)
