@@ -173,10 +173,13 @@ def main() -> int:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("XLA_PYTHON_CLIENT", "XLA_CLIENT"))}
     failed = 0
     for case in CASES:
-        done = subprocess.run([sys.executable, __file__, case.__name__], env=environment, timeout=240)
-        failed += done.returncode != 0
-        if done.returncode:
-            print(f"{case.__name__:<20} FAILED")
+        try:
+            status = subprocess.run([sys.executable, __file__, case.__name__], env=environment, timeout=240).returncode
+        except subprocess.TimeoutExpired:
+            status = "no end after 240 s"
+        if status:
+            failed += 1
+            print(f"{case.__name__:<20} FAILED ({status})")
     return int(failed > 0)
 
 

@@ -37,8 +37,8 @@ def test_described_types():
         described.shape = (4,)
     with pytest.raises(ValueError, match="dtype must be given"):
         jax.ShapeDtypeStruct((2,), None)
-    with pytest.raises(ValueError, match="sharding must be .* got CpuDevice"):
-        jax.ShapeDtypeStruct((2,), "int8", sharding=jax.devices("cpu")[0])
+    with pytest.raises(ValueError, match="sharding must be .* got .*Device"):
+        jax.ShapeDtypeStruct((2,), "int8", sharding=jax.devices()[0])
     with pytest.raises(TypeError, match="without axes"):
         len(jax.ShapeDtypeStruct((), "int8"))
     with pytest.raises(ValueError, match=r"no fields \['size'\]"):
