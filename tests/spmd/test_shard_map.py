@@ -306,3 +306,33 @@ def test_checked_types_and_pending_sums(mesh, sm):
     for use in (lambda: jax.device_put(X, pending), lambda: jax.jit(lambda v: lax.with_sharding_constraint(v, pending))(X)):
         with pytest.raises(NotImplementedError, match="a sum pending over \\['x'\\].*jax.lax.psum"):
             use()
+
+
+def test_callbacks_in_part(mesh):
+    """XLA ends the process for such programs, so that they are refused before."""
+    f = jax.shard_map(lambda a: jax.pure_callback(np.sin, a, a), mesh=mesh, in_specs=P("x"), out_specs=P("x"),
+                      axis_names={"x"})
+    with pytest.raises(NotImplementedError, match=r"need all axes of the mesh in axis_names, and \['y'\]"):
+        jax.jit(f)(np.ones((8, 8), np.float32))
+
+
+def test_each_device_calls_with_its_part(mesh, over):
+    seen = []
+    call = lambda a: (jax.debug.callback(lambda v: seen.append(v.shape), a, partitioned=True), a + 1)[1]  # noqa: E731
+    x = jax.device_put(np.ones((8, 8), np.float32), over("x", "y"))
+    jax.jit(call)(x).block_until_ready()
+    jax.effects_barrier()
+    assert seen == [(4, 2)] * 8
+    seen.clear()
+    jax.jit(jax.shard_map(call, mesh=mesh, in_specs=P("x"), out_specs=P("x")))(x).block_until_ready()
+    jax.effects_barrier()
+    assert seen == [(4, 8)] * 8
+    with pytest.raises(NotImplementedError, match="cannot be ordered"):
+        jax.jit(lambda a: jax.debug.callback(print, a, partitioned=True, ordered=True))(x)
+
+
+def test_specs_in_the_body(mesh):
+    """They are over the mesh of the shard_map, without a current one."""
+    f = jax.shard_map(lambda a: lax.with_sharding_constraint(a * 2, P(None, "y")), mesh=mesh, in_specs=P("x"),
+                      out_specs=P("x"), axis_names={"x"})
+    np.testing.assert_array_equal(jax.jit(f)(np.ones((8, 8), np.float32)), np.full((8, 8), 2))

@@ -13,7 +13,7 @@ from jax._base.source import api_boundary
 from jax._dispatch.program import run_program
 from jax._dispatch.spread import Placement, as_placement, place_finders
 from jax._ground.structural import deflinear
-from jax._language import rules
+from jax._language import manual, rules
 from jax._language.avals import physical_aval, typeof
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo
 from jax._language.primitive import Primitive
@@ -47,6 +47,9 @@ def resolve(sharding: Any, api: str) -> Any:
             abstract = get_abstract_mesh()
             if not abstract.empty:
                 return NamedSharding(abstract, sharding)
+            around = manual.current()
+            if around is not None:  # in the body of a shard_map over a mesh that it was given
+                return NamedSharding(around.mesh, sharding)
             raise RuntimeError(f"{api}: {sharding!r} says which axes of a mesh split the array, and no mesh is current. Set "
                                "one with jax.set_mesh(mesh), or give a jax.sharding.NamedSharding(mesh, spec).")
         return NamedSharding(mesh, sharding)

@@ -17,6 +17,7 @@ from jax._language.trace import is_bottom
 from jax._lowering import hlo
 from jax._lowering.callback import emit_python_callback, fit_results
 from jax._lowering.context import LoweringContext, TokenSet
+from jax._lowering.shardings import is_spread
 from jax._runtime import backend, transfer
 from jax._runtime.execute import finish_host_call
 from jax.lax._scan import scan
@@ -178,7 +179,10 @@ def lower_call(ctx: LoweringContext, operands: Sequence[Any], callback: HostFunc
     avals, result_avals = ctx.avals_in, ctx.avals_out
 
     def call(*arrays: Any) -> list[Any]:
-        outs = run(callback, arrays, avals, result_avals)
+        have = avals
+        if partitioned:  # each device has a part
+            have = [a.update(shape=x.shape[:len(a.shape)]) for x, a in zip(arrays, avals, strict=True)]
+        outs = run(callback, arrays, have, result_avals)
         under_way = host_calls.under_way()
         if under_way is not None:
             finish_host_call(under_way)
@@ -187,11 +191,13 @@ def lower_call(ctx: LoweringContext, operands: Sequence[Any], callback: HostFunc
     call.__wrapped__ = callback.callback_func  # type: ignore[attr-defined]
     call.__name__ = getattr(callback.callback_func, "__name__", None) or type(callback.callback_func).__name__
     token = ctx.tokens_in.get(effect) if ordered else None
-    if ctx.platform == "cpu":
+    # XLA's partitioner knows no layout for tokens of calls that each device makes with its part.
+    chained = ctx.platform == "cpu" and not (partitioned and is_spread(ctx.module_context))
+    if chained:
         token = _after_previous(ctx, token)
     results, token, _ = emit_python_callback(
         ctx, call, token, operands, avals, result_avals, has_side_effect=effect is not None, partitioned=partitioned)
-    if ctx.platform == "cpu":
+    if chained:
         _previous(ctx)[:] = [_jaxlib.ir.InsertionPoint.current.block, token]
     if ordered:
         ctx.set_tokens_out(TokenSet({effect: token}))

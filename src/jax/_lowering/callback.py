@@ -11,6 +11,7 @@ from jax._base import _jaxlib, host_calls
 from jax._language.avals import physical_aval
 from jax._lowering.context import LoweringContext
 from jax._lowering.hlo import custom_call
+from jax._lowering.manual import Region
 from jax._lowering.shardings import gathered, is_spread, on_first_device
 from jax._lowering.types import ir_type
 
@@ -35,12 +36,15 @@ def emit_python_callback(ctx: LoweringContext, callback: Callable[..., Any], tok
       The results, the token after the call (None without a token), and an object to keep as long as the executable.
 
     Raises:
-      NotImplementedError: on platforms whose programs cannot call the host.
+      NotImplementedError: on platforms whose programs cannot call the host, where a region is manual over some axes of
+        its mesh only, and for ordered calls by several devices.
     """
     kind = _TARGETS.get(ctx.platform)
     if kind is None:
         raise NotImplementedError(f"programs for {ctx.platform} cannot call Python; known: {', '.join(_TARGETS)}")
     module = ctx.module_context
+    if ctx.scope.manual is not None and is_spread(module) and not partitioned:
+        _check_all_manual(ctx.scope.manual)
     wrapped = _checked(callback, [physical_aval(a) for a in result_avals], token is not None)
     index = len(module.host_callbacks)
     module.add_host_callback(wrapped)
@@ -50,9 +54,12 @@ def emit_python_callback(ctx: LoweringContext, callback: Callable[..., Any], tok
     config = {"index": ir.IntegerAttr.get(ir.IntegerType.get_unsigned(64), index)}
     tokens = [] if token is None else [token]
     types = [*(t.type for t in tokens), *(ir_type(a) for a in result_avals)]
+    if partitioned and tokens and is_spread(module):
+        raise NotImplementedError("a callback that each device makes with its part (partitioned=True) cannot be ordered in "
+                                  "a program over several devices; leave one of the two out")
     if sharding is None and is_spread(module) and ctx.scope.manual is None:
-        # One device calls, with whole values; the others get what it got.
-        operands = [gathered(module, x) for x in operands]
+        # One device calls, with whole values; the others get what it got. XLA knows the calls that each device makes.
+        operands = operands if partitioned else [gathered(module, x) for x in operands]
         sharding = {"sdy.sharding": on_first_device(module, max(1, len(types)))}
     results = custom_call(
         target, [*tokens, *operands], types, backend_config=config, has_side_effect=has_side_effect,
@@ -61,6 +68,15 @@ def emit_python_callback(ctx: LoweringContext, callback: Callable[..., Any], tok
     if tokens:
         return results[1:], results[0], wrapped
     return results, None, wrapped
+
+
+def _check_all_manual(region: Region) -> None:
+    """XLA cannot divide calls over the axes that a partially manual region leaves to it: it ends the process."""
+    free = [name for name in region.mesh.axis_names if name not in region.axes]
+    if free:
+        raise NotImplementedError(
+            f"callbacks inside of shard_map need all axes of the mesh in axis_names, and {free} are left to the compiler; "
+            "add them to axis_names, or call back outside of shard_map")
 
 
 def _row_major(aval: Any) -> tuple[int, ...]:
