@@ -67,7 +67,7 @@ def promises(a):
         assert not a.indices_sorted or [tuple(r) for r in one] == sorted(tuple(r) for r in one)
 
 
-ALL = [((5,), 0, 0), *[((3, 4), b, d) for b, d in layouts((3, 4))], ((2, 3, 4), 0, 0), ((2, 3, 4), 1, 0), ((2, 3, 4), 1, 1)]
+ALL = [((5,), 0, 0), ((3, 4), 0, 0), ((3, 4), 1, 0), ((3, 4), 0, 1), ((3, 4), 0, 2), ((2, 3, 4), 1, 1)]
 
 
 @pytest.mark.parametrize(("shape", "b", "d"), ALL)
@@ -149,8 +149,8 @@ def test_contractions(case):
     x, y = dense_array(left), dense_array(right)
     want = lax.dot_general(x, y, (contract, batch))
     back = lax.dot_general(y, x, (contract[::-1], batch[::-1]))
-    kinds = [(b, d) for b, d in layouts(left) if b < 3 and d < 2 and not any(i >= len(left) - d for i in batch[0])]
-    mats, others = [messy(x, b, d) for b, d in kinds], [messy(y, b) for b in range(len(right))]
+    kinds = [(b, d) for b, d in ((0, 0), (1, 0), (0, 1)) if not any(i >= len(left) - d for i in batch[0])]
+    mats, others = [messy(x, b, d) for b, d in kinds], [messy(y, b) for b in range(min(len(right), 2))]
     cases = []
     dot = functools.partial(bcoo.bcoo_dot_general, dimension_numbers=(contract, batch))
     flipped = functools.partial(bcoo.bcoo_dot_general, dimension_numbers=(contract[::-1], batch[::-1]))
@@ -225,7 +225,7 @@ def test_convolution():
 # --- parts ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("b", [0, 1, 2])
+@pytest.mark.parametrize("b", [0, 1])
 def test_indexing(b):
     x = dense_array((3, 4, 5))
     m = messy(x, b)

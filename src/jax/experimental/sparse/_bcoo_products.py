@@ -171,7 +171,7 @@ def _sparse_sparse(lhs: BCOO, rhs: BCOO, lc: Any, rc: Any, lb: Any, rb: Any, opt
         cols += [jnp.broadcast_to(j[None, :, d], count) for d in right]
         places = jnp.stack(cols, axis=-1).astype(index_dtype) if cols else jnp.zeros((*count, 0), index_dtype)
         places = jnp.where(pair[..., None], places, outside(sparse_shape, index_dtype))
-        return product.reshape(-1), places.reshape(-1, len(sparse_shape))
+        return product.reshape(-1), places.reshape(math.prod(count), len(sparse_shape))
     data, indices = per_batch(one, n)(*entries(lhs), *entries(rhs))
     out = make(data, indices, shape)
     return trimmed(out)
