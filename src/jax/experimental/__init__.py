@@ -7,7 +7,7 @@ from jax._callbacks.io import io_callback as io_callback
 
 _modules = frozenset({
     "array_serialization", "buffer_callback", "checkify", "colocated_python", "compilation_cache", "compute_on",
-    "custom_partitioning", "hijax", "host_callback", "jax2tf", "jet", "key_reuse", "layout", "maps", "mesh_utils",
+    "custom_partitioning", "hijax", "host_callback", "jax2tf", "jet", "key_reuse", "layout", "maps", "mesh_utils", "mosaic",
     "multihost_utils", "ode", "pallas", "pjit", "rnn", "roofline", "scheduling_groups", "serialize_executable",
     "shard_alike", "shard_map", "sparse", "topologies", "x64_context", "xla_metadata",
 })
@@ -16,6 +16,8 @@ _modules = frozenset({
 def __getattr__(name: str) -> _Any:
     if name in ("enable_x64", "disable_x64"):
         return getattr(_importlib.import_module("jax.experimental.x64_context"), name)
+    if name == "EArray":
+        return getattr(_importlib.import_module("jax.experimental._earray"), name)
     if name in _modules:
         try:
             return _importlib.import_module(f"jax.experimental.{name}")
