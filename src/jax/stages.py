@@ -164,6 +164,23 @@ class ShapeDtypeStruct:
             raise TypeError("len() of a ShapeDtypeStruct without axes")
         return self.shape[0]
 
+    @staticmethod
+    def like(x: Any) -> ShapeDtypeStruct:
+        """What describes ``x``, an array or scalar: its shape, dtype and weak type, and where it is tied to.
+
+        Raises:
+          TypeError: ``x`` is no array.
+
+        >>> import jax
+        >>> jax.ShapeDtypeStruct.like(2.0)
+        ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
+        """
+        if isinstance(x, ShapeDtypeStruct):
+            return x
+        aval = typeof(x)
+        return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type,
+                                sharding=x.sharding if getattr(x, "committed", False) is True else None)
+
     def update(self, **kwargs: Any) -> ShapeDtypeStruct:
         """A copy with other fields."""
         fields = {"shape": self.shape, "dtype": self.dtype, "sharding": self.sharding, "weak_type": self.weak_type,

@@ -33,6 +33,11 @@ def test_described_types():
         assert same == described and hash(same) == hash(described)
     assert jax.ShapeDtypeStruct((2,), "int8", sharding=PartitionSpec()).sharding == PartitionSpec()
     assert jax.eval_shape(lambda x: {"y": x @ x.T}, described)["y"].shape == (2, 2)
+    tied = jax.device_put(X, jax.devices()[0])
+    assert jax.ShapeDtypeStruct.like(tied) == jax.ShapeDtypeStruct((3,), "float32", sharding=tied.sharding)
+    assert jax.ShapeDtypeStruct.like(jnp.asarray(X)).sharding is None and jax.ShapeDtypeStruct.like(1).weak_type
+    with pytest.raises(TypeError, match="'text' of type str"):
+        jax.ShapeDtypeStruct.like("text")
     with pytest.raises(RuntimeError, match=r"cannot be changed; make another: s\.update\(shape=\(4,\)\)"):
         described.shape = (4,)
     with pytest.raises(ValueError, match="dtype must be given"):
