@@ -3,10 +3,14 @@
 import importlib as _importlib
 from typing import Any as _Any
 
-__all__ = ["Error", "FailedCheckError", "JaxException", "check", "checkify", "user_checks"]
+_NAMES = ("Error", "FailedCheckError", "JaxException", "check", "checkify", "user_checks")
 
 
 def __getattr__(name: str) -> _Any:
-    if name in __all__:
+    if name in _NAMES:
         return getattr(_importlib.import_module("jax.experimental.checkify"), name)
     raise AttributeError(f"module 'jax._src.checkify' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(_NAMES)

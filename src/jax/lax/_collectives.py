@@ -204,7 +204,9 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     groups = _groups(axis_index_groups, names, "psum", same_size=False)
     size = _members(named, groups)
     leaves = tree_leaves(x)
-    if (groups is None or len({len(g) for g in groups}) == 1) and leaves and all(type(leaf) in (int, float, complex, bool) for leaf in leaves) and len(named) == len(names):
+    even = groups is None or len({len(g) for g in groups}) == 1
+    constants = leaves and all(type(leaf) in (int, float, complex, bool) for leaf in leaves)
+    if even and constants and len(named) == len(names):
         return tree_map(lambda leaf: leaf * size, x)
     return tree_map(lambda leaf: psum_p.bind(_number(leaf), axes=names, axis_index_groups=groups), x)
 
