@@ -1,7 +1,9 @@
 """``jax.export``: what a program is after it has been exported, serialised, read back and called."""
 
 import collections
+import copy
 import dataclasses
+import pickle
 import subprocess
 import sys
 
@@ -183,8 +185,42 @@ def test_refusals():
         export.export(jnp.sin)
     with pytest.raises(NotImplementedError, match="takes references"):
         exported(lambda r: r[...], jax.new_ref(jnp.ones(3)))
+    with pytest.raises(TypeError, match=r"argument args\[1\]: 'a' of type str"):
+        exp.call(X, "a")
+    with pytest.raises(TypeError, match="use exported.serialize"):
+        pickle.dumps(exp)
+    assert copy.deepcopy(exp) is exp is copy.copy(exp)
+    with pytest.raises(NotImplementedError, match="laid out over a mesh"):
+        here = jax.sharding.NamedSharding(jax.make_mesh((1,), ("a",)), jax.sharding.PartitionSpec("a"))
+        export.export(jax.jit(jnp.sin, in_shardings=here))(SPEC)
+    with pytest.raises(ValueError, match="closes over values that are being traced"):
+        jax.jit(lambda y: exported(lambda x: x + y, 1.).call(1.))(1.)
     with pytest.raises(NotImplementedError, match="overridden"):
         export.export(jax.jit(jnp.sin), _override_lowering_rules=[])
+
+
+def test_calls_in_loops_and_under_checkpoint():
+    exp = exported(lambda x: x * 2, np.float32(1))
+    assert lax.scan(lambda c, x: (exp.call(c), x), np.float32(1), jnp.arange(3))[0] == 8
+    np.testing.assert_array_equal(jax.grad(lambda x: (lax.map(exp.call, x) * x).sum())(jnp.arange(3.)), [0, 4, 8])
+    assert jax.grad(jax.checkpoint(lambda x: exp.call(x) ** 2))(3.) == 24
+    assert exported(jax.grad(lambda x: exp.call(x) ** 2), np.float32(1)).call(3.) == 24
+    assert jax.grad(lambda z: jnp.abs(exported(lambda z: z * z, 1j).call(z)))(1 + 2j) == pytest.approx(2 - 4j)
+
+
+def test_edges():
+    empty = again(exported(lambda x: x * 2, jnp.ones((0, 3))))
+    assert empty.call(jnp.ones((0, 3))).shape == (0, 3)
+    assert again(export.export(jax.jit(lambda: jnp.arange(3)))()).call().tolist() == [0, 1, 2]
+    assert exported(lambda x: None).call(X) is None
+    assert again(exported(lambda x: ~x, np.ones(2, bool))).call(np.ones(2, bool)).tolist() == [False, False]
+    small = again(exported(lambda x: x * 2, jnp.ones(2, jnp.bfloat16))).call(jnp.ones(2, jnp.bfloat16))
+    assert small.dtype == jnp.bfloat16 and small.tolist() == [2, 2]
+    donated = export.export(jax.jit(lambda x: x + 1, donate_argnums=0))(SPEC)
+    x = jnp.asarray(X)
+    donated.call(x)
+    assert not x.is_deleted()
+    assert export.export(jax.jit(lambda x, y: x, keep_unused=True))(1., 2.).module_kept_var_idx == (0, 1)
 
 
 def test_keys_static_arguments_and_wide_types():

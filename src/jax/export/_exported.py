@@ -84,6 +84,16 @@ class Exported:
         ins, outs = (", ".join(a.str_short() for a in avals) for avals in (self.in_avals, self.out_avals))
         return f"Exported({self.fun_name}: ({ins}) -> ({outs}), for {', '.join(self.platforms)})"
 
+    def __copy__(self) -> Exported:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Exported:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"the exported function {self.fun_name} cannot be pickled, as it is open how many derivatives are "
+                        "wanted; use exported.serialize(vjp_order=...) and jax.export.deserialize")
+
     def mlir_module(self) -> str:
         """The program as text, in StableHLO."""
         return read_module(self.mlir_module_serialized, _jaxlib.new_mlir_context()).operation.get_asm(enable_debug_info=True)
@@ -139,7 +149,7 @@ class Exported:
         if tree != self.in_tree:
             raise self._other_structure(args, kwargs)
         for i, (x, want) in enumerate(zip(leaves, self.in_avals, strict=True)):
-            self._check(i, typeof(x), want)
+            self._check(i, x, want)
         return tree_unflatten(self.out_tree, self._flat_function()(*leaves))
 
     def _other_structure(self, args: Any, kwargs: Any) -> ValueError:
@@ -151,13 +161,19 @@ class Exported:
         return ValueError(f"the exported function {self.fun_name} was called with arguments of another structure than "
                           f"it was exported for:\n{listed}")
 
-    def _check(self, i: int, got: Any, want: Any) -> None:
-        if got.shape == want.shape and got.dtype == want.dtype:
-            return
-        path = tree_flatten_with_path(tree_unflatten(self.in_tree, list(range(self.in_tree.num_leaves))))[0][i][0]
-        raise ValueError(f"the exported function {self.fun_name}: the argument {_path_text(path)} has to be "
-                         f"{want.str_short()}, as it was exported for, and is {got.str_short()}. Convert it, or export the "
-                         "function for this type.")
+    def _check(self, i: int, x: Any, want: Any) -> None:
+        try:
+            got = typeof(x)
+        except TypeError as error:
+            raise TypeError(f"the exported function {self.fun_name}: the argument {self._argument(i)}: {error}") from None
+        if got.shape != want.shape or got.dtype != want.dtype:
+            raise ValueError(f"the exported function {self.fun_name}: the argument {self._argument(i)} has to be "
+                             f"{want.str_short()}, as it was exported for, and is {got.str_short()}. Convert it, or export "
+                             "the function for this type.")
+
+    def _argument(self, i: int) -> str:
+        numbered = tree_unflatten(self.in_tree, list(range(self.in_tree.num_leaves)))
+        return _path_text(tree_flatten_with_path(numbered)[0][i][0])
 
     def _flat_function(self) -> Any:
         """The function of leaves, with its derivative."""

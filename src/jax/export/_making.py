@@ -142,8 +142,8 @@ def _refuse_unsupported(traced: Traced) -> None:
         raise NotImplementedError(f"export of {name}: it takes references or closes over them; take and return "
                                   "arrays instead")
     if traced._place() is not None:
-        raise NotImplementedError(f"export of {name}: its arguments, results or parts are laid out over several devices, "
-                                  "and programs for one device can be exported. Leave out the shardings.")
+        raise NotImplementedError(f"export of {name}: its arguments, results or parts are laid out over a mesh of "
+                                  "devices, and only programs for one device can be exported. Leave out the shardings.")
     if any(getattr(a, "dtype", None) == float0 for a in closed.out_avals):
         raise NotImplementedError(f"export of {name}: a result has dtype float0, of which there are no arrays on devices; "
                                   "leave it out")
