@@ -124,7 +124,6 @@ def test_haiku():
     assert jax.jit(net.apply)(params, None, x).shape == (3, 2, 4)
 
 
-@pytest.mark.xfail(raises=ModuleNotFoundError, strict=True, reason="imports jax.scipy.fft and other modules yet to come")
 def test_numpyro():
     numpyro = library("numpyro")
     infer = library("numpyro.infer")
