@@ -23,7 +23,7 @@ def close(a, b):
 
 @pytest.fixture(autouse=True)
 def wide():
-    with enable_x64(True):
+    with enable_x64(True), jax.numpy_rank_promotion("raise"):
         yield
 
 

@@ -117,7 +117,7 @@ def _along_last(x: Any, n: int, kind: int, norm: str | None, inverse: bool) -> A
     size = 2 * (n - 1) if kind == 1 else 2 * n
     if norm == "ortho":
         before, after = _orthogonal(kind, n, x.dtype)
-        return _TYPES[kind](x * before) * after
+        return _TYPES[kind](x * _row(x, before)) * _row(x, after)
     out = _TYPES[kind](x)
     scaled = norm == "forward" if not inverse else norm != "forward"
     return out / np.asarray(size, x.dtype) if scaled else out
@@ -136,6 +136,11 @@ def _orthogonal(kind: int, n: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     return before.astype(dtype), after.astype(dtype)
 
 
+def _row(x: Any, factors: np.ndarray) -> np.ndarray:
+    """Factors along the last axis, in the rank of ``x``."""
+    return factors.reshape((1,) * (x.ndim - 1) + (-1,))
+
+
 def _phases(angles: np.ndarray, dtype: Any) -> np.ndarray:
     return np.exp(1j * angles).astype(dtypes.to_complex_dtype(dtype))
 
@@ -149,7 +154,7 @@ def _second(x: Any) -> Any:
     n = x.shape[-1]
     folded = jnp.concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], axis=-1)
     turn = _phases(-math.pi * np.arange(n) / (2 * n), x.dtype)
-    return 2 * (jnp.fft.fft(folded) * turn).real
+    return 2 * (jnp.fft.fft(folded) * _row(x, turn)).real
 
 
 def _third(x: Any) -> Any:
@@ -157,7 +162,7 @@ def _third(x: Any) -> Any:
     n = x.shape[-1]
     mirrored = jnp.concatenate([jnp.zeros_like(x[..., :1]), x[..., :0:-1]], axis=-1)
     turn = _phases(math.pi * np.arange(n) / (2 * n), x.dtype)
-    folded = jnp.fft.ifft(lax.complex(x, -mirrored) * turn).real * n
+    folded = jnp.fft.ifft(lax.complex(x, -mirrored) * _row(x, turn)).real * n
     half = (n + 1) // 2
     order = np.empty(n, int)
     order[::2], order[1::2] = np.arange(half), np.arange(n - 1, half - 1, -1)
@@ -167,9 +172,9 @@ def _third(x: Any) -> Any:
 def _fourth(x: Any) -> Any:
     n = x.shape[-1]
     k = np.arange(n)
-    turned = x * _phases(-math.pi * k / (2 * n), x.dtype)
+    turned = x * _row(x, _phases(-math.pi * k / (2 * n), x.dtype))
     full = jnp.fft.fft(turned, n=2 * n)[..., :n]
-    return 2 * (full * _phases(-math.pi * (2 * k + 1) / (4 * n), x.dtype)).real
+    return 2 * (full * _row(x, _phases(-math.pi * (2 * k + 1) / (4 * n), x.dtype))).real
 
 
 _TYPES = {1: _first, 2: _second, 3: _third, 4: _fourth}

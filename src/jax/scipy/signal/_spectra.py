@@ -86,7 +86,7 @@ def _segments(x: Any, window: Any, plan: _Plan) -> Any:
         parts = plan.detrend(parts)
     elif plan.detrend is not None:
         parts = without_trend(parts, plan.detrend == "linear")
-    parts = parts * window
+    parts = parts * window.reshape((1,) * (parts.ndim - 1) + (-1,))
     return jnp.fft.rfft(parts, n=plan.nfft) if plan.onesided else jnp.fft.fft(parts, n=plan.nfft)
 
 
@@ -193,7 +193,7 @@ def _averaged(x: Any, y: Any, window: Any, fs: Any, plan: _Plan, same: bool, den
         twice[0] = 1
         if plan.nfft % 2 == 0:
             twice[-1] = 1
-        power = power * twice
+        power = power * twice.reshape((1,) * (power.ndim - 1) + (-1,))
     if not median:
         return jnp.mean(power, axis=-2)
     n = power.shape[-2]
@@ -333,12 +333,13 @@ def istft(Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = N
 def _overlap_add(z: Any, window: Any, plan: _Plan, trim: bool) -> Any:
     count, n = z.shape[-2], plan.nperseg
     parts = jnp.fft.irfft(z, n=plan.nfft) if plan.onesided else jnp.fft.ifft(z, n=plan.nfft)
-    parts = parts[..., :n] * window * jnp.sum(window)
+    parts = parts[..., :n] * window.reshape((1,) * (parts.ndim - 1) + (-1,)) * jnp.sum(window)
     index = np.arange(count)[:, None] * plan.step + np.arange(n)
     length = n + (count - 1) * plan.step
     total = jnp.zeros((*parts.shape[:-2], length), parts.dtype).at[..., index].add(parts)
     weight = jnp.zeros(length, window.dtype).at[index].add(jnp.broadcast_to(window * window, index.shape))
     known = weight > 1e-10
-    out = jnp.where(known, total / jnp.where(known, weight, 1), total)
+    weight = jnp.where(known, weight, 1).reshape((1,) * (total.ndim - 1) + (-1,))
+    out = total / weight  # where nothing is known, of 0
     half = n // 2
     return out[..., half:length - half] if trim else out

@@ -65,5 +65,5 @@ def without_trend(x: Any, linear: bool) -> Any:
     if not linear or n < 2:
         return x
     t = (np.arange(n) - (n - 1) / 2)
-    t = (t / np.sqrt(np.sum(t * t))).astype(np.finfo(x.dtype).dtype)
+    t = (t / np.sqrt(np.sum(t * t))).astype(np.finfo(x.dtype).dtype).reshape((1,) * (x.ndim - 1) + (-1,))
     return x - jnp.sum(x * t, axis=-1, keepdims=True) * t
