@@ -108,7 +108,7 @@ class JetTrace(Trace):
         primals, series, active = self.split(args)
         if not active:
             return run_rule(self.parent, prim.bind, tuple(primals), params)
-        key = None if self.memo is None else _memo_key(prim, self.order, primals, series, params)
+        key = None if self.memo is None or prim.ref_primitive else _memo_key(prim, self.order, primals, series, params)
         found = None if key is None or self.memo is None else self.memo.get(key)
         if found is None:
             out, terms = run_rule(self.parent, apply_rule, (prim, self.order, primals, series, params, self.memo), {})
