@@ -303,7 +303,10 @@ def default_device() -> Any:
     if chosen is None:
         return _first_device or _find_first_device()
     if isinstance(chosen, str):
-        return get_backend(chosen).local_devices()[0]
+        try:
+            return get_backend(chosen).local_devices()[0]
+        except RuntimeError as error:
+            raise RuntimeError(f"jax_default_device is {chosen!r}: {error}") from None
     if isinstance(chosen, Device):
         return chosen
     if isinstance(chosen, Sharding) and len(chosen.device_set) == 1:
