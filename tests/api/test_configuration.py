@@ -91,7 +91,7 @@ def test_default_device():
         with jax.default_device(chosen):
             assert jnp.ones(3).devices() == {device} and not jnp.ones(3).committed
             assert jax.jit(lambda: jnp.arange(3))().devices() == {device}
-    with jax.default_device("gpu"), pytest.raises(RuntimeError, match="default_device is 'gpu': there is no platform 'gpu' here.*: cpu"):
+    with jax.default_device("gpu"), pytest.raises(RuntimeError, match="device is 'gpu': there is no platform 'gpu'.*: cpu"):
         jnp.ones(3)
 
 
