@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from jax._api.common import FlatFun, check_callable, flatten_args, flatten_axes
+from jax._api.common import FlatFun, arg_names, check_callable, flatten_args, flatten_axes
 from jax._api.vmappable import is_spec, vmap_of_types
 from jax._base._jaxlib import Array
 from jax._base.source import api_boundary
@@ -83,7 +83,7 @@ def _vmap_call(fun: Any, args: Any, kwargs: Any, in_axes: Any, out_axes: Any, ax
         spread = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
         dims = flatten_axes("vmap: in_axes", in_tree, (spread, dict.fromkeys(kwargs, 0)), tupled_args=True)
     # What is not mapped may be anything: a function, a string.
-    dims = [None if d is None else _normalize(d, typeof(x), i, in_tree)
+    dims = [None if d is None else _normalize(d, typeof(x), i, fun, in_tree)
             for i, (d, x) in enumerate(zip(dims, leaves, strict=True))]
     size = _mapped_size(leaves, dims, axis_size, fun, in_tree)
     flat = FlatFun(fun, in_tree)
@@ -135,15 +135,10 @@ def _key_path(tree: Any, i: int) -> Any:
     return tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0][i][0]
 
 
-def _arg_path(in_tree: Any, i: int) -> str:
-    path = _key_path(in_tree, i)
-    return ("args" if path[0].idx == 0 else "kwargs") + keystr(path[1:])
-
-
-def _normalize(d: int, aval: Any, i: int, in_tree: Any) -> int:
+def _normalize(d: int, aval: Any, i: int, fun: Any, in_tree: Any) -> int:
     ndim = len(aval.shape)
     if not -ndim <= d < ndim:
-        what = _arg_path(in_tree, i)
+        what = arg_names(fun, in_tree)[i]
         raise ValueError(f"vmap: axis {d} was to be mapped over {what}, which has shape {aval.shape}: it has "
                          f"{'no axes' if ndim == 0 else f'only {ndim} axes'}. Use None in in_axes for an argument "
                          "that is the same for all examples.")
@@ -163,8 +158,9 @@ def _mapped_size(leaves: Any, dims: Any, axis_size: Any, fun: Any, in_tree: Any)
     if not sizes:
         raise ValueError(f"vmap of {name}: no argument has a mapped axis, so the size of the axis is unknown; map at "
                          "least one argument or pass axis_size")
+    names = arg_names(fun, in_tree)
     listed = "\n".join(
-        f"  size {n}: " + (", ".join(f"axis {dims[i]} of {_arg_path(in_tree, i)} with shape {typeof(leaves[i]).shape}"
+        f"  size {n}: " + (", ".join(f"axis {dims[i]} of {names[i]} with shape {typeof(leaves[i]).shape}"
                                      for i in where) or "the axis_size argument")
         for n, where in sizes.items())
     raise ValueError(f"vmap of {name}: the mapped axes of the arguments must have one size, got "
