@@ -55,7 +55,12 @@ KINDS = ("Functions", "Classes", "Exceptions", "Options", "Objects")
 # Classes that say nothing about their instances.
 _ANONYMOUS = ("builtins", "typing", "types", "collections.abc")
 # Other people's classes that we pass on.
-_WITHOUT_DOCSTRING = {"iinfo": "The limits of an integer dtype: ``bits``, ``min``, ``max``."}
+_WITHOUT_DOCSTRING = {
+    "iinfo": "The limits of an integer dtype: ``bits``, ``min``, ``max``.",
+    "Buffer": "Memory of a running program: ``shape``, ``dtype``, and the array interfaces of NumPy and DLPack.",
+    "ExecutionContext": "The run that calls back: its ``stage`` and, on GPUs, its ``stream``.",
+    "ExecutionStage": "The stage of a program at which a function is called: ``EXECUTE`` is the run itself.",
+}
 
 # How defaults are shown whose representation is not what one would write: classes, functions made by functions,
 # functions, members of enumerations, marks of "not given", other objects.

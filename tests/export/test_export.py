@@ -3,9 +3,11 @@
 import collections
 import copy
 import dataclasses
+import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -305,7 +307,9 @@ def test_another_process_reads_it(tmp_path):
     code = ("import sys, numpy as np, jax; from jax import export\n"
             "e = export.deserialize(open(sys.argv[1], 'rb').read())\n"
             "print(float(e.call(np.eye(4, dtype=np.float32))), float(jax.grad(e.call)(np.eye(4, dtype=np.float32)).sum()))")
-    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    source = str(Path(jax.__file__).parent.parent)
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PYTHONPATH": source})
     value, slope = map(float, done.stdout.split())
     assert value == pytest.approx(4 * np.sqrt(2))
     f = lambda x: np.linalg.cholesky(x @ x.T + np.eye(4)).sum()  # noqa: E731

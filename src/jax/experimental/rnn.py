@@ -17,11 +17,11 @@ import jax.numpy as jnp
 from jax import lax, nn, random
 from jax._api.reverse import vjp
 
-Shape = tuple[int, ...]
+_Shape = tuple[int, ...]
 _GATES = 4
 
 
-def _shapes(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Iterator[tuple[str, int, Shape]]:
+def _shapes(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Iterator[tuple[str, int, _Shape]]:
     """The parts of the vector of weights in order: kind, number of layer and direction, shape."""
     directions = 2 if bidirectional else 1
     cells = range(num_layers * directions)

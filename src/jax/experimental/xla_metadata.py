@@ -21,7 +21,7 @@ from jax._lowering.rules import call_bodies, fusible, register_lowering
 from jax._lowering.subprograms import call_jaxpr
 from jax.tree_util import tree_map, tree_unflatten
 
-Items = tuple[tuple[str, str | None], ...]
+_Items = tuple[tuple[str, str | None], ...]
 
 
 def _text(api: str, key: Any, value: Any) -> str:
@@ -33,7 +33,7 @@ def _text(api: str, key: Any, value: Any) -> str:
                     f"{type(value).__name__}")
 
 
-def _items(api: str, metadata: Mapping[str, Any], removable: bool = False) -> Items:
+def _items(api: str, metadata: Mapping[str, Any], removable: bool = False) -> _Items:
     for key in metadata:
         if not isinstance(key, str):
             raise TypeError(f"{api}: names of attributes are strings, got {key!r}")
@@ -45,7 +45,7 @@ def _items(api: str, metadata: Mapping[str, Any], removable: bool = False) -> It
 class _Attributes(ContextDecorator):
     """The operations of a block, or of the calls of a function, have attributes."""
 
-    def __init__(self, items: Items) -> None:
+    def __init__(self, items: _Items) -> None:
         self._tags = Tags(items)
         self._entered: list[tuple[Any, Any]] = []
 
@@ -109,7 +109,7 @@ xla_metadata_value_p.def_impl(lambda x, *, xla_metadata_kvs: x)
 xla_metadata_value_p.def_abstract_eval(lambda x, *, xla_metadata_kvs: x)
 
 
-def _lower_value(ctx: Any, x: Any, *, xla_metadata_kvs: Items) -> list[Any]:
+def _lower_value(ctx: Any, x: Any, *, xla_metadata_kvs: _Items) -> list[Any]:
     if not isinstance(x.owner, _jaxlib.ir.Block):  # then it is an argument
         add_frontend_attributes(x.owner.operation, {k: v for k, v in xla_metadata_kvs if v is not None})
     return [x]
@@ -142,7 +142,7 @@ xla_metadata_call_p = CallPrimitive("xla_metadata_call")
 register_call_primitive_rules(xla_metadata_call_p, "xla_metadata_call")
 
 
-def _lower_call(ctx: Any, *values: Any, call_jaxpr: Any, xla_metadata: Items, ad_metadata: Any) -> Any:
+def _lower_call(ctx: Any, *values: Any, call_jaxpr: Any, xla_metadata: _Items, ad_metadata: Any) -> Any:
     return lower_call(ctx, "xla_metadata_call", call_jaxpr, values, {k: v for k, v in xla_metadata if v is not None})
 
 

@@ -24,8 +24,8 @@ from jax.experimental.sparse._formats import JAXSparse
 from jax.experimental.sparse.bcsr import BCSR
 from jax.tree_util import tree_flatten, tree_unflatten
 
-Rule = Callable[..., list[Any]]
-rules: dict[str, Rule] = {}
+_Rule = Callable[..., list[Any]]
+_rules: dict[str, _Rule] = {}
 
 
 def _is_sparse(x: Any) -> bool:
@@ -85,7 +85,7 @@ def eval_sparse(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
             out = bind_eqn(eqn, values)
             outs = out if eqn.primitive.multiple_results else [out]
         else:
-            rule = rules.get(eqn.primitive.name)
+            rule = _rules.get(eqn.primitive.name)
             if rule is None:
                 raise NotImplementedError(_missing(eqn.primitive.name))
             outs = rule(*[_bcoo(v) for v in values], **eqn.params)
@@ -114,14 +114,14 @@ def _missing(name: str) -> str:
 # --- element by element ---------------------------------------------------------------------------------------------
 
 
-def _rule(*names: str) -> Callable[[Rule], Rule]:
-    def enter(rule: Rule) -> Rule:
-        rules.update(dict.fromkeys(names, rule))
+def _rule(*names: str) -> Callable[[_Rule], _Rule]:
+    def enter(rule: _Rule) -> _Rule:
+        _rules.update(dict.fromkeys(names, rule))
         return rule
     return enter
 
 
-def _keeps_zero(primitive: Any, linear: bool) -> Rule:
+def _keeps_zero(primitive: Any, linear: bool) -> _Rule:
     def on_data(x: Any, **params: Any) -> Any:
         return primitive.bind(x, **params)
     apply = ops.unary(on_data)
@@ -132,10 +132,10 @@ def _keeps_zero(primitive: Any, linear: bool) -> Rule:
 
 
 for _name in ("neg", "real", "imag", "conj", "copy"):
-    rules[_name] = _keeps_zero(getattr(lax, f"{_name}_p"), linear=True)
+    _rules[_name] = _keeps_zero(getattr(lax, f"{_name}_p"), linear=True)
 for _name in ("abs", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "convert_element_type", "erf", "expm1", "floor",
               "log1p", "reduce_precision", "round", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh"):
-    rules[_name] = _keeps_zero(getattr(lax, f"{_name}_p"), linear=False)
+    _rules[_name] = _keeps_zero(getattr(lax, f"{_name}_p"), linear=False)
 
 
 @_rule("integer_pow")
