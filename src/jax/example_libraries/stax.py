@@ -166,30 +166,30 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     return lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: fun(inputs, **fun_kwargs)
 
 
-# Layer: the hyperbolic tangent.
-Tanh = elementwise(jnp.tanh)
-# Layer: the rectifier, ``max(x, 0)``.
-Relu = elementwise(relu)
-# Layer: the exponential.
-Exp = elementwise(jnp.exp)
-# Layer: the logarithm of the softmax over the last axis.
-LogSoftmax = elementwise(log_softmax, axis=-1)
-# Layer: the softmax over the last axis.
-Softmax = elementwise(softmax, axis=-1)
-# Layer: the softplus, ``log(1 + exp(x))``.
-Softplus = elementwise(softplus)
-# Layer: the logistic function.
-Sigmoid = elementwise(sigmoid)
 # Layer: the exponential linear unit.
 Elu = elementwise(elu)
-# Layer: the rectifier with a small slope below 0.
-LeakyRelu = elementwise(leaky_relu)
-# Layer: the scaled exponential linear unit.
-Selu = elementwise(selu)
+# Layer: the exponential.
+Exp = elementwise(jnp.exp)
 # Layer: the Gaussian error linear unit.
 Gelu = elementwise(gelu)
 # Layer: the identity.
 Identity = elementwise(lambda x: x)
+# Layer: the rectifier with a small slope below 0.
+LeakyRelu = elementwise(leaky_relu)
+# Layer: the logarithm of the softmax over the last axis.
+LogSoftmax = elementwise(log_softmax, axis=-1)
+# Layer: the rectifier, ``max(x, 0)``.
+Relu = elementwise(relu)
+# Layer: the scaled exponential linear unit.
+Selu = elementwise(selu)
+# Layer: the logistic function.
+Sigmoid = elementwise(sigmoid)
+# Layer: the softmax over the last axis.
+Softmax = elementwise(softmax, axis=-1)
+# Layer: the softplus, ``log(1 + exp(x))``.
+Softplus = elementwise(softplus)
+# Layer: the hyperbolic tangent.
+Tanh = elementwise(jnp.tanh)
 
 
 # --- pooling --------------------------------------------------------------------------------------------------------

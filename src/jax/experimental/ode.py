@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -32,21 +33,30 @@ __all__ = ["odeint"]
 
 # --- the Runge-Kutta pair -------------------------------------------------------------------------------------------
 
-_NODES = np.array([0, 1/5, 3/10, 4/5, 8/9, 1, 1])
-_STAGES = np.array([
-    [0, 0, 0, 0, 0, 0, 0],
-    [1/5, 0, 0, 0, 0, 0, 0],
-    [3/40, 9/40, 0, 0, 0, 0, 0],
-    [44/45, -56/15, 32/9, 0, 0, 0, 0],
-    [19372/6561, -25360/2187, 64448/6561, -212/729, 0, 0, 0],
-    [9017/3168, -355/33, 46732/5247, 49/176, -5103/18656, 0, 0],
-    [35/384, 0, 500/1113, 125/192, -2187/6784, 11/84, 0],
-])
+def _table(text: str) -> Any:
+    """Fractions, one row per line, filled up with zeros on the right."""
+    rows = [[float(Fraction(entry)) for entry in line.split()] for line in text.strip().splitlines()]
+    width = max(map(len, rows))
+    return np.array([row + [0.0] * (width - len(row)) for row in rows])
+
+
+# Dormand and Prince, "A family of embedded Runge-Kutta formulae" (1980): after the place of each stage in the step, what it
+# takes of the slopes of those before.
+_TABLE = _table("""
+    0     0            0             0            0         0             0      0
+    1/5   1/5
+    3/10  3/40         9/40
+    4/5   44/45        -56/15        32/9
+    8/9   19372/6561   -25360/2187   64448/6561   -212/729
+    1     9017/3168    -355/33       46732/5247   49/176    -5103/18656
+    1     35/384       0             500/1113     125/192   -2187/6784    11/84
+""")
+_NODES, _STAGES = _TABLE[:, 0], _TABLE[:, 1:]
 _SOLUTION = _STAGES[6]
-_ERROR = _SOLUTION - np.array([5179/57600, 0, 7571/16695, 393/640, -92097/339200, 187/2100, 1/40])
+_ERROR = _SOLUTION - _table("5179/57600 0 7571/16695 393/640 -92097/339200 187/2100 1/40")[0]
 # The interpolant in the middle of a step: half the solution, and what the continuous extension adds to it.
-_EXTENSION = np.array([-12715105075/11282082432, 0, 87487479700/32700410799, -10690763975/1880347072,
-                       701980252875/199316789632, -1453857185/822651844, 69997945/29380423])
+_EXTENSION = _table("-12715105075/11282082432 0 87487479700/32700410799 -10690763975/1880347072 "
+                    "701980252875/199316789632 -1453857185/822651844 69997945/29380423")[0]
 _FIRST, _LAST = np.eye(7)[0], np.eye(7)[6]
 _MIDDLE = _SOLUTION / 2 + (_FIRST - _LAST) / 8 + _EXTENSION / 16
 
