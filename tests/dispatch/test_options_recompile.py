@@ -33,3 +33,20 @@ def test_changed_option_compiles_again(name, value, monkeypatch):
         assert len(compiled) == 2
     f(x)
     assert len(compiled) == 2
+
+
+def test_process_wide_option_compiles_again(monkeypatch):
+    compiled = []
+    real = compile_room.backend_compile_and_load
+    monkeypatch.setattr(compile_room, "backend_compile_and_load", lambda *args: compiled.append(args) or real(*args))
+    f = jax.jit(lambda x: jnp.sin(x) + 2)
+    x = np.ones(3, np.float32)
+    f(x)
+    jax.config.update("jax_disable_most_optimizations", True)
+    try:
+        f(x)
+        assert len(compiled) == 2
+    finally:
+        jax.config.update("jax_disable_most_optimizations", False)
+    f(x)
+    assert len(compiled) == 2

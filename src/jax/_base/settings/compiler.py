@@ -39,6 +39,7 @@ disable_most_optimizations = _o.declare(
     False,
     _o.BOOL,
     "Compile quickly rather than well: for tests and for programs that run once.",
+    traced=True,
     process_wide=True,
     jit_key=True,
 )
