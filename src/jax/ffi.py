@@ -11,8 +11,8 @@ import numpy as np
 
 from jax._base import _jaxlib
 from jax._base.source import api_boundary
-from jax._callbacks.function import one_by_one, result_types
-from jax._callbacks.pure import METHODS, with_axis
+from jax._callbacks.function import result_types
+from jax._callbacks.pure import METHODS, batch_foreign_call
 from jax._language import rules
 from jax._language.avals import abstract_token as abstract_token
 from jax._language.avals import physical_aval, typeof
@@ -198,22 +198,14 @@ def _jvp(primals: Any, tangents: Any, *, target_name: str, **params: Any) -> Any
                      "the function that makes it in jax.custom_jvp or jax.custom_vjp")
 
 
-def _batch(axis: AxisData, args: Any, dims: Any, *, vmap_method: str | None, result_avals: Any, **params: Any) -> Any:
-    params = dict(params, vmap_method=vmap_method)
-    size = axis.size
-    if vmap_method is None:
-        raise NotImplementedError(f"vmap of an FFI call needs to know whether {params['target_name']} takes batches; pass "
-                                  f"vmap_method, one of {', '.join(map(repr, METHODS))}")
-    if vmap_method.startswith("sequential"):
-        return one_by_one(ffi_call_p, size, args, dims, dict(params, result_avals=result_avals),
-                          unroll=size if vmap_method.endswith("unrolled") else 1)
-    given = [with_axis(x, d, size, vmap_method) for x, d in zip(args, dims, strict=True)]
-    params["input_layouts"] = tuple(
-        order if d is None and vmap_method == "legacy_vectorized" else _with_leading(order)
-        for order, d in zip(params["input_layouts"], dims, strict=True))
-    params["output_layouts"] = tuple(map(_with_leading, params["output_layouts"]))
-    avals = tuple(a.update(shape=(size, *a.shape)) for a in result_avals)
-    return ffi_call_p.bind(*given, result_avals=avals, **params), [0] * len(avals)
+def _batch(axis: AxisData, args: Any, dims: Any, **params: Any) -> Any:
+    def with_layouts(params: dict[str, Any]) -> dict[str, Any]:
+        plain = params["vmap_method"] == "legacy_vectorized"
+        inputs = tuple([order if d is None and plain else _with_leading(order)
+                        for order, d in zip(params["input_layouts"], dims, strict=True)])
+        return dict(params, input_layouts=inputs, output_layouts=tuple(map(_with_leading, params["output_layouts"])))
+
+    return batch_foreign_call(ffi_call_p, "an FFI call", params["target_name"], axis.size, args, dims, params, with_layouts)
 
 
 def _with_leading(order: tuple[int, ...]) -> tuple[int, ...]:

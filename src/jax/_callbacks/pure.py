@@ -86,19 +86,27 @@ def _jvp(primals: Any, tangents: Any, *, callback: HostFunction, **params: Any) 
                      "to flow through it, pass jax.lax.stop_gradient(x) to it.")
 
 
-def _batch(axis: AxisData, args: Any, dims: Any, *, result_avals: Any, vmap_method: str | None, callback: HostFunction,
-           **params: Any) -> Any:
-    params = dict(params, callback=callback, vmap_method=vmap_method)
-    size = axis.size
-    if vmap_method is None:
-        raise NotImplementedError(f"vmap of pure_callback needs to know whether {callback.where} takes batches; pass "
-                                  f"vmap_method, one of {', '.join(map(repr, METHODS))}")
-    if vmap_method.startswith("sequential"):
-        return one_by_one(pure_callback_p, size, args, dims, dict(params, result_avals=result_avals),
-                          unroll=size if vmap_method.endswith("unrolled") else 1)
-    given = [with_axis(x, d, size, vmap_method) for x, d in zip(args, dims, strict=True)]
-    avals = tuple(a.update(shape=(size, *a.shape)) for a in result_avals)
-    return pure_callback_p.bind(*given, result_avals=avals, **params), [0] * len(avals)
+def _batch(axis: AxisData, args: Any, dims: Any, *, callback: HostFunction, **params: Any) -> Any:
+    return batch_foreign_call(pure_callback_p, "pure_callback", callback.where, axis.size, args, dims,
+                              dict(params, callback=callback))
+
+
+def batch_foreign_call(prim: Any, api: str, called: Any, size: int, args: Any, dims: Any, params: dict[str, Any],
+                       adapt: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> Any:
+    """The batching rule of calls of functions that nothing is known of, by their parameter ``vmap_method``.
+
+    ``api`` and ``called`` are for the message; ``adapt`` changes what else of the parameters a batch changes.
+    """
+    method = params["vmap_method"]
+    if method is None:
+        raise NotImplementedError(f"vmap of {api} needs to know whether {called} takes batches; pass vmap_method, one of "
+                                  f"{', '.join(map(repr, METHODS))}")
+    if method.startswith("sequential"):
+        return one_by_one(prim, size, args, dims, params, unroll=size if method.endswith("unrolled") else 1)
+    given = [with_axis(x, d, size, method) for x, d in zip(args, dims, strict=True)]
+    avals = tuple(a.update(shape=(size, *a.shape)) for a in params["result_avals"])
+    params = dict(params if adapt is None else adapt(params), result_avals=avals)
+    return prim.bind(*given, **params), [0] * len(avals)
 
 
 def with_axis(x: Any, d: int | None, size: int, method: str) -> Any:
@@ -119,4 +127,4 @@ register_lowering(pure_callback_p, _lower, cacheable=False)
 rules.primitive_jvps[pure_callback_p] = _jvp
 rules.fancy_primitive_batchers[pure_callback_p] = _batch
 
-__all__ = ["METHODS", "pure_callback", "pure_callback_p", "with_axis"]
+__all__ = ["METHODS", "batch_foreign_call", "pure_callback", "pure_callback_p"]

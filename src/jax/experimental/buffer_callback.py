@@ -8,8 +8,8 @@ from typing import Any
 from jax._api.common import check_callable
 from jax._base import _jaxlib, host_calls
 from jax._base.source import api_boundary
-from jax._callbacks.function import as_operand, one_by_one, result_types
-from jax._callbacks.pure import METHODS, with_axis
+from jax._callbacks.function import as_operand, result_types
+from jax._callbacks.pure import METHODS, batch_foreign_call
 from jax._dispatch.eager import apply_primitive
 from jax._language import rules
 from jax._language.effects import Effect, control_flow_allowed_effects, lowerable_effects, remat_allowed_effects
@@ -183,19 +183,8 @@ def _jvp(primals: Any, tangents: Any, *, callback: Any, **params: Any) -> Any:
                      "the function that calls it in jax.custom_jvp or jax.custom_vjp.")
 
 
-def _batch(axis: AxisData, args: Any, dims: Any, *, result_avals: Any, vmap_method: str | None, callback: Any,
-           **params: Any) -> Any:
-    params = dict(params, callback=callback, vmap_method=vmap_method)
-    size = axis.size
-    if vmap_method is None:
-        raise NotImplementedError(f"vmap of buffer_callback needs to know whether {callback} takes batches; pass "
-                                  f"vmap_method, one of {', '.join(map(repr, METHODS))}")
-    if vmap_method.startswith("sequential"):
-        return one_by_one(buffer_callback_p, size, args, dims, dict(params, result_avals=result_avals),
-                          unroll=size if vmap_method.endswith("unrolled") else 1)
-    given = [with_axis(x, d, size, vmap_method) for x, d in zip(args, dims, strict=True)]
-    avals = tuple(a.update(shape=(size, *a.shape)) for a in result_avals)
-    return buffer_callback_p.bind(*given, result_avals=avals, **params), [0] * len(avals)
+def _batch(axis: AxisData, args: Any, dims: Any, **params: Any) -> Any:
+    return batch_foreign_call(buffer_callback_p, "buffer_callback", params["callback"], axis.size, args, dims, params)
 
 
 buffer_callback_p.def_effectful_abstract_eval(_abstract)

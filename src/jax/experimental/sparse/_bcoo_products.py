@@ -28,6 +28,7 @@ from jax.experimental.sparse._bcoo_layout import (
 )
 from jax.experimental.sparse._bcoo_shape import bcoo_broadcast_in_dim
 from jax.experimental.sparse.util import compiled
+from jax.lax._precision import canonical_precision
 from jax.numpy._promotion import check_arraylike
 
 # --- contractions ---------------------------------------------------------------------------------------------------
@@ -299,6 +300,8 @@ def bcoo_conv_general_dilated(lhs: BCOO, rhs: BCOO, *, window_strides: Any, padd
                               out_sharding: Any = None) -> BCOO:
     """The convolution of two BCOO arrays of shape ``(1, 1, n)``; see :func:`jax.lax.conv_general_dilated`.
 
+    Products are of pairs of elements, in full precision, which meets every ``precision``.
+
     Raises:
       NotImplementedError: for more spatial axes, batches, features, groups or strides, and for other dimension numbers.
     """
@@ -319,7 +322,7 @@ def bcoo_conv_general_dilated(lhs: BCOO, rhs: BCOO, *, window_strides: Any, padd
         padding = lax.padtype_to_pads([sizes[0]], [sizes[1]], [1], padding)
     ((low, high),) = padding
     length = max(sizes[0] + low + high - sizes[1] + 1, 0)
-    del precision  # products of pairs, in full precision
+    canonical_precision(precision)  # raises for what is none
     dtype = dtypes.canonicalize_dtype(preferred_element_type or jnp.result_type(lhs.dtype, rhs.dtype))
     there = valid(lhs.indices, lhs.shape)[:, None] & valid(rhs.indices, rhs.shape)[None]
     place = lhs.indices[:, None, 2] * left + low - rhs.indices[None, :, 2] * right

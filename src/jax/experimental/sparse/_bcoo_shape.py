@@ -384,16 +384,16 @@ def bcoo_gather(operand: BCOO, start_indices: Any, dimension_numbers: Any, slice
 
     The axes over which indices vary become batch axes, so they must come first in the result, and the operand must have no
     batch axes of its own (which become sparse ones). ``unique_indices`` and ``indices_are_sorted`` are promises of which
-    no use is made.
+    no use is made. Indices out of bounds are clipped by default; ``jax.lax.gather`` fills, which would not be sparse.
 
     Raises:
-      NotImplementedError: for other results, and for modes that fill with anything.
+      NotImplementedError: for other results, and for ``mode="fill"`` or a ``fill_value``.
     """
     del unique_indices, indices_are_sorted
     operand = _plain_sparse(operand)
     numbers = dimension_numbers
-    mode = lax.GatherScatterMode.from_any(mode) if mode is None or isinstance(mode, str) else mode
-    if fill_value is not None or mode == lax.GatherScatterMode.FILL_OR_DROP and not _is_default(mode):
+    fills = mode is not None and lax.GatherScatterMode.from_any(mode) == lax.GatherScatterMode.FILL_OR_DROP
+    if fills or fill_value is not None:
         raise NotImplementedError("bcoo_gather: mode 'fill' is not supported; clip the indices")
     start_indices = jnp.asarray(start_indices)
     lead = start_indices.shape[:-1]
@@ -411,10 +411,6 @@ def bcoo_gather(operand: BCOO, start_indices: Any, dimension_numbers: Any, slice
     for _ in lead:
         one = vmap(one)
     return one(start_indices)
-
-
-def _is_default(mode: Any) -> bool:
-    return mode == lax.GatherScatterMode.from_any(None)
 
 
 def getitem(mat: BCOO, index: Any) -> BCOO:
