@@ -19,7 +19,7 @@ from jax._base import _jaxlib, config
 from jax._base._jaxlib import xla
 from jax.sharding import Sharding, SingleDeviceSharding
 
-from . import cuda, late, memory_options
+from . import cuda, host_memory, late, memory_options
 from .processes import processes
 
 logger = logging.getLogger("jax.backend")
@@ -76,6 +76,7 @@ def _cpu_count() -> int | None:
 
 
 def _make_cpu() -> Any:
+    host_memory.tune()
     collectives = processes.collectives() if processes.collectives is not None else None
     return _jaxlib.xla_client.make_cpu_client(
         asynchronous=config.cpu_enable_async_dispatch.value,

@@ -28,6 +28,7 @@ _OPTIONS = {
     config.cuda_visible_devices: "which GPUs are used",
     config.pjrt_client_create_options: "what else the platform's client is told",
     config.cpu_enable_async_dispatch: "whether programs on the CPU run in the background",
+    config.cpu_retained_memory: "how much freed memory of the host stays with the process",
     config.cpu_collectives_implementation: "what carries collective operations between processes on CPUs",
 }
 

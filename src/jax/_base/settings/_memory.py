@@ -1,4 +1,4 @@
-"""Kinds of values for the options of GPU memory: shares, allocators, sizes."""
+"""Kinds of values for the options of memory: shares, allocators, sizes."""
 
 from __future__ import annotations
 
@@ -72,3 +72,20 @@ def _parse_megabytes(value: Any) -> int:
 
 
 MEGABYTES = Kind("a whole number of megabytes, 0 or more", _parse_megabytes, int)
+
+
+def amount_of(value: str) -> int:
+    """The bytes of a value of ``AMOUNT``."""
+    return 0 if value == "0" else amount(value) or 0
+
+
+def _parse_amount(value: Any) -> str:
+    text = str(value).strip()
+    if text == "0" or amount(text) is not None:
+        return text
+    if not isinstance(value, bool) and text.isdigit():
+        raise Meant(f"An amount needs its unit: '{text}MiB' was probably meant.")
+    raise ValueError
+
+
+AMOUNT = Kind("an amount with its unit such as '512MiB', or 0", _parse_amount, str)
