@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 import time
 from pathlib import Path
 
-from benchmarks import runner
-from benchmarks.plan import PROGRAMS, Program
+from benchmarks import machine, runner
+from benchmarks.plan import GROUPS, PROGRAMS, Program
 
 VARIABLE = "FLEETJAX_REFERENCE_PYTHON"
 TORCH_VARIABLE = "FLEETJAX_TORCH_PYTHON"
@@ -32,7 +31,7 @@ def _arguments() -> argparse.Namespace:
         help=f"interpreter whose environment holds PyTorch (default: ${TORCH_VARIABLE})",
     )
     parser.add_argument(
-        "--only", metavar="NAME", action="append", help="a measure or program; may be repeated"
+        "--only", metavar="NAME", action="append", help="a measure, program or group; may be repeated"
     )
     parser.add_argument("--skip-heavy", action="store_true", help="leave out what takes minutes")
     parser.add_argument("--suite", action="store_true", help="the suite of models, and nothing else")
@@ -45,11 +44,11 @@ def _arguments() -> argparse.Namespace:
 def _chosen(only: list[str] | None, skip_heavy: bool, suite: bool) -> list[Program]:
     if only is None:
         return [p for p in PROGRAMS if p.suite == suite and not (skip_heavy and p.heavy)]
-    known = {name for p in PROGRAMS for name in _names(p)}
+    known = {name for p in PROGRAMS for name in _names(p)} | {group.name for group in GROUPS}
     unknown = set(only) - known
     if unknown:
         sys.exit(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
-    return [p for p in PROGRAMS if _names(p) & set(only)]
+    return [p for group in GROUPS for p in group.programs if ({group.name} | _names(p)) & set(only)]
 
 
 def _names(program: Program) -> set[str]:
@@ -59,9 +58,10 @@ def _names(program: Program) -> set[str]:
 def main() -> int:
     arguments = _arguments()
     if arguments.list:
-        for program in PROGRAMS:
-            for measure in program.measures:
-                print(f"{program.name:28} {measure.name:30} {measure.title}")
+        for group in GROUPS:
+            for program in group.programs:
+                for measure in program.measures:
+                    print(f"{group.name:14} {program.name:28} {measure.name:30} {measure.title}")
         return 0
     theirs = runner.reference(arguments.reference) if arguments.reference else None
     torch = runner.Implementation("torch", arguments.torch, (str(runner.ROOT),)) if arguments.torch else None
@@ -86,14 +86,14 @@ def main() -> int:
         print("\n" + failure, file=sys.stderr)
     record = {
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "machine": {"cores": os.cpu_count(), "architecture": platform.machine()},
+        "machine": machine.describe(),
         "versions": versions,
         "rows": [row.as_json() for row in rows],
     }
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     arguments.json.write_text(json.dumps(record, indent=1) + "\n")
     print(f"\nwritten to {arguments.json}")
-    return 1 if failures or any(row.verdict == "FAIL" for row in rows) else 0
+    return 1 if failures or any(row.fails for row in rows) else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Run measurement programs under two interpreters in turn and compare."""
+"""Run measurement programs under several interpreters in turn and compare."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.plan import MEANS, SUITE, Measure, Program
+from benchmarks.plan import MEANS, PEERS, SUITE, Measure, Program
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -61,46 +61,45 @@ def reference(python: str) -> Implementation:
 
 @dataclass
 class Row:
-    """The times of one measure, one entry for each round."""
+    """The times of one measure, ours and those of peers, one entry for each round."""
 
     measure: Measure
     ours: list[float] = field(default_factory=list)
-    theirs: list[float] = field(default_factory=list)
-    torch: list[float] = field(default_factory=list)
+    peers: dict[str, list[float]] = field(default_factory=dict)
 
-    @property
-    def ratio(self) -> float | None:
-        """Median over rounds of ours / theirs within the round, so that a slow minute hits both."""
-        if not self.ours or not self.theirs:
-            return None
-        return statistics.median(a / b for a, b in zip(self.ours, self.theirs, strict=True))
+    def ratios(self, peer: str) -> list[float]:
+        """Ours / theirs within each round."""
+        return [a / b for a, b in zip(self.ours, self.peers.get(peer, ()), strict=False)]
 
-    @property
-    def torch_ratio(self) -> float | None:
-        """The same against PyTorch."""
-        if not self.ours or not self.torch:
-            return None
-        return statistics.median(a / b for a, b in zip(self.ours, self.torch, strict=True))
+    def ratio(self, peer: str = "reference") -> float | None:
+        """The median over rounds of the ratio within a round, so that a slow minute hits both."""
+        return statistics.median(found) if (found := self.ratios(peer)) else None
 
-    @property
-    def verdict(self) -> str:
-        ratio, level = self.ratio, self.measure.level
+    def verdict(self, peer: str = "reference") -> str:
+        ratio, level = self.ratio(peer), self.measure.level(peer)
         if ratio is None or level is None:
             return ""
         return "pass" if ratio <= level else "FAIL"
 
+    @property
+    def fails(self) -> bool:
+        return any(self.verdict(peer) == "FAIL" for peer in PEERS)
+
     def as_json(self) -> dict:
+        peers = [peer for peer in PEERS if self.peers.get(peer)]
         return {
             "name": self.measure.name,
-            "title": self.measure.title,
-            "level": self.measure.level,
-            "ratio": self.ratio,
-            "verdict": self.verdict,
-            "ours_seconds": self.ours,
-            "reference_seconds": self.theirs,
-            "torch_seconds": self.torch,
-            "torch_ratio": self.torch_ratio,
+            "seconds": {"ours": self.ours, **{peer: self.peers[peer] for peer in peers}},
+            "ratios": {peer: self.ratio(peer) for peer in peers},
+            "levels": {peer: level for peer in PEERS if (level := self.measure.level(peer)) is not None},
+            "verdicts": {peer: verdict for peer in peers if (verdict := self.verdict(peer))},
         }
+
+    @classmethod
+    def from_json(cls, measure: Measure, record: dict) -> Row:
+        """The row of a results file; level and title are the plan's of today."""
+        seconds = dict(record["seconds"])
+        return cls(measure, seconds.pop("ours"), seconds)
 
 
 def measure(program: Program, ours: Implementation, theirs: Implementation | None, rounds: int,
@@ -108,24 +107,30 @@ def measure(program: Program, ours: Implementation, theirs: Implementation | Non
     """All rounds of one program: ours, theirs, PyTorch's where there is one, ours, theirs ..."""
     rows = {m.name: Row(m) for m in program.measures}
     arguments = ["-m", program.module, *program.arguments]
+    if not program.reference:
+        theirs = None
     if not program.heavy:
         # The first start reads files from disk and writes bytecode; neither belongs in a comparison.
         for implementation in (ours, theirs):
             if implementation is not None:
                 implementation.run(["-c", "import jax, jax.numpy"])
     for _ in range(rounds):
-        mine = json.loads(ours.run(arguments).splitlines()[-1])
-        other = json.loads(theirs.run(arguments).splitlines()[-1]) if theirs is not None else {}
-        third = {}
+        mine = _seconds_of(ours, arguments)
+        others = {peer: mine[peer] for peer in PEERS if isinstance(mine.get(peer), dict)}
+        if theirs is not None:
+            others["reference"] = _seconds_of(theirs, arguments)
         if torch is not None and program.torch:
-            third = json.loads(torch.run(["-m", *program.torch]).splitlines()[-1])
+            others["torch"] = _seconds_of(torch, ["-m", *program.torch])
         for name, row in rows.items():
             row.ours.append(mine[name])
-            if theirs is not None:
-                row.theirs.append(other[name])
-            if name in third:
-                row.torch.append(third[name])
+            for peer, seconds in others.items():
+                if name in seconds:
+                    row.peers.setdefault(peer, []).append(seconds[name])
     return list(rows.values())
+
+
+def _seconds_of(implementation: Implementation, arguments: list[str]) -> dict:
+    return json.loads(implementation.run(arguments).splitlines()[-1])
 
 
 def means(rows: list[Row]) -> list[str]:
@@ -133,7 +138,7 @@ def means(rows: list[Row]) -> list[str]:
     lines = []
     for kind, level in MEANS.items():
         names = {f"{kind}_{p.arguments[0]}" for p in SUITE}
-        ratios = [row.ratio for row in rows if row.measure.name in names and row.ratio is not None]
+        ratios = [ratio for row in rows if row.measure.name in names and (ratio := row.ratio()) is not None]
         if ratios:
             mean = statistics.geometric_mean(ratios)
             verdict = "pass" if mean <= level else "FAIL"
@@ -141,7 +146,8 @@ def means(rows: list[Row]) -> list[str]:
     return lines
 
 
-def _seconds(values: list[float]) -> str:
+def duration(values: list[float]) -> str:
+    """The median as text."""
     if not values:
         return "-"
     value = statistics.median(values)
@@ -152,28 +158,26 @@ def _seconds(values: list[float]) -> str:
 
 
 def table(rows: list[Row]) -> str:
-    """The rows as aligned text."""
-    lines = [("measure", "ours", "reference", "ratio", "level", "")]
+    """The rows as aligned text: one line for each peer that was measured or has a level."""
+    lines = [("measure", "ours", "peer", "theirs", "ratio", "level", "")]
     for row in rows:
-        lines.append(
-            (
-                row.measure.title,
-                _seconds(row.ours),
-                _seconds(row.theirs),
-                "-" if row.ratio is None else f"{row.ratio:.3f}",
-                "-" if row.measure.level is None else f"{row.measure.level:g}",
-                row.verdict,
-            )
-        )
-    widths = [max(len(line[i]) for line in lines) for i in range(6)]
+        shown = [p for p in PEERS if row.peers.get(p) or row.measure.level(p) is not None] or ["reference"]
+        for i, peer in enumerate(shown):
+            ratio, level = row.ratio(peer), row.measure.level(peer)
+            lines.append((
+                row.measure.title if i == 0 else "",
+                duration(row.ours) if i == 0 else "",
+                peer,
+                duration(row.peers.get(peer, [])),
+                "-" if ratio is None else f"{ratio:.3f}",
+                "-" if level is None else f"{level:g}",
+                row.verdict(peer),
+            ))
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
 
     def text(line):
-        first, *rest = (
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        return "  ".join([first, *rest]).rstrip()
+        cells = (cell.ljust(width) if i in (0, 2) else cell.rjust(width)
+                 for i, (cell, width) in enumerate(zip(line, widths, strict=True)))
+        return "  ".join(cells).rstrip()
 
-    against_torch = [f"{row.measure.title}: {row.torch_ratio:.3f} of PyTorch's time ({_seconds(row.torch)})"
-                     for row in rows if row.torch_ratio is not None]
-    return "\n".join([text(lines[0]), "-" * (sum(widths) + 10), *map(text, lines[1:]), *against_torch])
+    return "\n".join([text(lines[0]), "-" * (sum(widths) + 12), *map(text, lines[1:])])

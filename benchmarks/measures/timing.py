@@ -49,6 +49,10 @@ def _ready(result: object) -> None:
         result.block_until_ready()
 
 
-def report(seconds: dict[str, float]) -> None:
-    """Hand the results to the runner."""
-    print(json.dumps(seconds))
+def report(seconds: dict[str, float], **peers: dict[str, float]) -> None:
+    """Hand the results to the runner: names of measures and seconds.
+
+    Peers that need no interpreter of their own are measured in the same process and given by name:
+    ``report({"sort": 0.02}, numpy={"sort": 0.01})``.
+    """
+    print(json.dumps({**seconds, **peers}))

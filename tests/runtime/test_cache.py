@@ -26,10 +26,9 @@ OPTIONS = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_s
 
 @pytest.fixture
 def folder(tmp_path):
-    """A cache in a directory of its own that stores everything; the options are as before afterwards."""
+    """A cache in a directory of its own; the options are as before afterwards."""
     before = {name: config.config.read(name) for name in OPTIONS}
     config.config.update("jax_compilation_cache_dir", str(tmp_path / "cache"))
-    config.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     yield tmp_path / "cache"
     for name, value in before.items():
         config.config.update(name, value)
@@ -121,11 +120,30 @@ def test_source_locations_count_only_if_asked(folder):
 
 
 @pytest.mark.quick
-def test_quick_compilations_are_not_stored_by_default(folder, told):
-    config.config.update("jax_persistent_cache_min_compile_time_secs", config.persistent_cache_min_compile_time_secs.default)
+def test_quick_compilations_are_stored_unless_told_otherwise(folder, told):
+    config.config.update("jax_persistent_cache_min_compile_time_secs", 100)
     run()
     assert entries(folder) == []
     assert "is not stored: it compiled in" in told()
+    config.config.update("jax_persistent_cache_min_compile_time_secs", config.persistent_cache_min_compile_time_secs.default)
+    run()
+    assert len(entries(folder)) == 1
+
+
+def test_programs_of_single_operations_are_stored(run_python, tmp_path):
+    program = """
+import logging, sys
+import jax, jax.numpy as jnp
+logging.basicConfig(stream=sys.stdout, format="%(message)s")
+jax.config.update("jax_log_compiles", True)
+print(jnp.cumsum(jnp.sin(jnp.arange(3.0))) + 1)
+"""
+    def process():
+        return run_python(program, env={"JAX_COMPILATION_CACHE_DIR": str(tmp_path)}).stdout
+    first, second = process(), process()
+    assert "is stored" in first and " found (" not in first
+    assert " found (" in second and "is stored" not in second and "is not in it" not in second
+    assert first.splitlines()[-1] == second.splitlines()[-1]
 
 
 def test_small_and_large_programs_are_not_stored_if_so_wished(folder, told):
@@ -298,8 +316,7 @@ print("done")
 
 
 def test_processes_may_share_a_directory(run_python, tmp_path):
-    env = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-           "JAX_COMPILATION_CACHE_MAX_SIZE": "15000"}
+    env = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path), "JAX_COMPILATION_CACHE_MAX_SIZE": "15000"}
     done = []
     threads = [threading.Thread(target=lambda: done.append(run_python(PROCESS, env=env).stdout)) for _ in range(3)]
     for t in threads:

@@ -251,6 +251,27 @@ def test_clearing(subtract):
     assert subtract.misses_of(x, x) == 1
 
 
+def test_clearing_reaches_what_callables_that_are_gone_have_left(make_executable):
+    from jax._base import caching
+
+    executable, asked = make_executable(), []
+
+    def fun(a, b):
+        return None
+
+    def miss(a, b):
+        asked.append(a)
+        return fastpath.answer(put(0), executable, registry.flatten(0)[1], (a, b))
+
+    x = put(5)
+    fastpath.make_callable("f", fun, miss, cache_key="k")(x, x)
+    fastpath.make_callable("f", fun, miss, cache_key="k")(x, x)
+    assert len(asked) == 1
+    caching.clear_caches()
+    fastpath.make_callable("f", fun, miss, cache_key="k")(x, x)
+    assert len(asked) == 2
+
+
 def test_nothing_is_kept_when_told_to_forget(make_executable):
     executable = make_executable()
     f = fastpath.make_callable("f", lambda a, b: None, lambda a, b: fastpath.answer(a, forget=True))

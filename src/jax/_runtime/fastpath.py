@@ -20,7 +20,7 @@ from jax._base._jaxlib import pytree, xla
 from jax._base.caching import register_cache
 from jax._language.trace import is_bottom
 
-from . import memory, transfer
+from . import backend, memory, transfer
 from .execute import Executable
 
 ArrayImpl = xla.ArrayImpl
@@ -28,6 +28,9 @@ register_cache(xla.PjitFunctionCache.clear_all, name="compiled calls")
 
 # One table for all functions: wrapping the same function again in the same way finds what has been compiled.
 _table = xla.PjitFunctionCache()
+# `clear_all` reaches what callables that are alive have; the table also has what callables that are gone have left.
+register_cache(_table.clear, name="compiled calls left behind")
+backend.on_clear(_table.clear)
 
 # Programs that allocate so many bytes run long enough for a detour through Python to be nothing.
 _LARGE = {"cpu": 16 << 20}

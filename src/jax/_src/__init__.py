@@ -8,8 +8,8 @@ import importlib as _importlib
 from typing import Any as _Any
 
 _modules = frozenset({
-    "ad_util", "api_util", "checkify", "compiler", "core", "custom_derivatives", "dispatch", "distributed",
-    "dtypes", "effects", "flatten_util", "lib", "linear_util", "named_sharding", "pjit", "random", "sharding_impls",
+    "ad_util", "api_util", "array", "checkify", "compiler", "core", "custom_derivatives", "dispatch", "distributed",
+    "dtypes", "effects", "flatten_util", "lib", "linear_util", "named_sharding", "pjit", "prng", "random", "sharding_impls",
     "source_info_util", "state", "traceback_util", "tree_util", "xla_bridge",
 })
 

@@ -48,7 +48,7 @@ def test_matrices(kind):
     if kind is not BCSR:
         same(a.T, X.T)
         same(a.T @ U, X.T @ U)
-    for refused in (lambda: a + a, lambda: a.sum(), lambda: a[0]):
+    for refused in (lambda: a + a, lambda: a.sum(), lambda: a > 0):
         with pytest.raises(NotImplementedError, match="BCOO"):
             refused()
 

@@ -1,8 +1,9 @@
 """Where compiled programs are kept for later processes.
 
 The options ``jax_compilation_cache_dir`` and ``jax_enable_compilation_cache`` say whether and where;
-``jax_persistent_cache_min_compile_time_secs`` (1 second) and ``jax_persistent_cache_min_entry_size_bytes`` which programs
-are worth it; ``jax_compilation_cache_max_size`` how much is kept. With ``jax_log_compiles`` each hit and miss is logged
+``jax_persistent_cache_min_compile_time_secs`` and ``jax_persistent_cache_min_entry_size_bytes`` which programs are worth
+it (all, unless they are set: storing and loading a small program takes about a millisecond, compiling it dozens);
+``jax_compilation_cache_max_size`` how much is kept. With ``jax_log_compiles`` each hit and miss is logged
 with its reason.
 
 An entry is found again by a program of the same operations, compiled with the same options by the same version of

@@ -57,6 +57,7 @@ from jax.experimental.sparse.csr import csr_matmat as csr_matmat
 from jax.experimental.sparse.csr import csr_matvec as csr_matvec
 from jax.experimental.sparse.csr import csr_todense as csr_todense
 from jax.experimental.sparse.random import random_bcoo as random_bcoo
+from jax.experimental.sparse.transform import SparseTracer as SparseTracer
 from jax.experimental.sparse.transform import sparsify as sparsify
 from jax.experimental.sparse.util import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
 from jax.experimental.sparse.util import SparseEfficiencyError as SparseEfficiencyError

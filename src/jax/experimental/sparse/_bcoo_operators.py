@@ -19,7 +19,6 @@ from jax.experimental.sparse._bcoo_layout import (
 )
 from jax.experimental.sparse._bcoo_products import bcoo_dot_general, bcoo_multiply_dense, bcoo_multiply_sparse
 from jax.experimental.sparse._bcoo_shape import bcoo_broadcast_in_dim, bcoo_reshape, bcoo_transpose
-from jax.experimental.sparse._bcoo_shape import getitem as _getitem
 from jax.experimental.sparse._bcoo_shape import total as _total
 from jax.experimental.sparse._formats import JAXSparse
 from jax.experimental.sparse.util import compiled
@@ -134,7 +133,7 @@ def _operator(fun: Any, flip: bool = False) -> Any:
 def _iterate(self: BCOO) -> Any:
     if not self.ndim:
         raise TypeError("iteration over a 0-d array")
-    return (_getitem(self, i) for i in range(self.shape[0]))
+    return (self[i] for i in range(self.shape[0]))
 
 
 def _transpose(self: BCOO, axes: Any = None) -> BCOO:
@@ -159,7 +158,7 @@ def install() -> None:
         "__add__": _operator(add), "__radd__": _operator(add, True), "__mul__": _operator(multiply),
         "__rmul__": _operator(multiply, True), "__matmul__": _operator(matmul), "__rmatmul__": _operator(matmul, True),
         "__sub__": _operator(lambda a, b: add(a, -b)), "__rsub__": _operator(lambda a, b: add(a, negative(b)), True),
-        "__truediv__": _quotient, "__pow__": power, "__getitem__": _getitem, "__iter__": _iterate,
+        "__truediv__": _quotient, "__pow__": power, "__iter__": _iterate,
         "transpose": _transpose, "reshape": _reshape, "sum": _total,
     }
     for name, method in methods.items():

@@ -11,7 +11,7 @@ import numpy as np
 
 from jax import dtypes, lax
 from jax import numpy as jnp
-from jax._api.vmap import vmap
+from jax._language.trace import Tracer
 from jax.experimental.sparse._bcoo_layout import (
     BCOO,
     bcoo_todense,
@@ -382,74 +382,101 @@ def bcoo_gather(operand: BCOO, start_indices: Any, dimension_numbers: Any, slice
                 fill_value: Any = None) -> BCOO:
     """Parts of the array from given indices on; see :func:`jax.lax.gather`.
 
-    The axes over which indices vary become batch axes, so they must come first in the result, and the operand must have no
-    batch axes of its own (which become sparse ones). ``unique_indices`` and ``indices_are_sorted`` are promises of which
-    no use is made. Indices out of bounds are clipped by default; ``jax.lax.gather`` fills, which would not be sparse.
+    The axes over which indices vary become batch axes where they come first in the result, and sparse ones elsewhere.
+    Batch axes of the operand become sparse ones. ``unique_indices`` and ``indices_are_sorted`` are promises of which no use
+    is made. Indices out of bounds are clipped by default; ``jax.lax.gather`` fills.
 
     Raises:
-      NotImplementedError: for other results, and for ``mode="fill"`` or a ``fill_value``.
+      NotImplementedError: for ``mode="fill"`` with another ``fill_value`` than 0, if indices are out of bounds or not
+        known: the result would be dense.
     """
     del unique_indices, indices_are_sorted
     operand = _plain_sparse(operand)
-    numbers = dimension_numbers
+    numbers, start_indices = _without_batching_dims(dimension_numbers, jnp.asarray(start_indices))
+    last = np.array([operand.shape[d] - slice_sizes[d] for d in numbers.start_index_map], np.int64)
     fills = mode is not None and lax.GatherScatterMode.from_any(mode) == lax.GatherScatterMode.FILL_OR_DROP
-    if fills or fill_value is not None:
-        raise NotImplementedError("bcoo_gather: mode 'fill' is not supported; clip the indices")
-    start_indices = jnp.asarray(start_indices)
-    lead = start_indices.shape[:-1]
-    n_out = len(lead) + len(numbers.offset_dims)
-    if tuple(numbers.offset_dims) != tuple(range(len(lead), n_out)) or getattr(numbers, "operand_batching_dims", ()):
-        raise NotImplementedError(f"bcoo_gather: dimension_numbers={numbers}: the axes over which indices vary must "
-                                  "come first")
+    if fill_value is not None and not fills:
+        raise NotImplementedError(f"bcoo_gather: fill_value={fill_value} is for mode='fill', got mode={mode}")
+    if fills and _known_inside(start_indices, last):
+        fills = False
+    elif fills and not (isinstance(fill_value, int | float | np.number) and fill_value == 0):
+        raise NotImplementedError("bcoo_gather: mode 'fill' with a fill_value other than 0 is not supported for indices "
+                                  "that may be out of bounds: the result would be dense. Pass fill_value=0, or clip the "
+                                  "indices, mode='clip'")
+    out = _parts(operand, start_indices, map_=tuple(numbers.start_index_map), sizes=tuple(slice_sizes),
+                 collapsed=tuple(numbers.collapsed_slice_dims), drop=fills)
+    return _varying_axes_at(out, start_indices.ndim - 1, numbers.offset_dims)
 
+
+def _without_batching_dims(numbers: Any, start_indices: Any) -> tuple[Any, Any]:
+    """The same gather with axes along which operand and indices go together as further indices."""
+    batching = tuple(getattr(numbers, "operand_batching_dims", ()))
+    if not batching:
+        return numbers, start_indices
+    lead = start_indices.shape[:-1]
+    own = [lax.broadcasted_iota(start_indices.dtype, (*lead, 1), d) for d in numbers.start_indices_batching_dims]
+    new = lax.GatherDimensionNumbers(offset_dims=tuple(numbers.offset_dims),
+                                     collapsed_slice_dims=tuple(sorted((*numbers.collapsed_slice_dims, *batching))),
+                                     start_index_map=(*numbers.start_index_map, *batching))
+    return new, jnp.concatenate([start_indices, *own], axis=-1)
+
+
+def _known_inside(start_indices: Any, last: Any) -> bool:
+    """Whether indices are known and in bounds."""
+    if isinstance(start_indices, Tracer):
+        return False
+    found = np.asarray(start_indices)
+    return bool(np.all((found >= 0) & (found <= last)))
+
+
+@compiled("map_", "sizes", "collapsed", "drop")
+def _parts(operand: BCOO, start_indices: Any, *, map_: Sequence[int], sizes: Sequence[int], collapsed: Sequence[int],
+           drop: bool) -> BCOO:
+    """The parts at indices, which are clipped; with ``drop``, those that are not in bounds are empty."""
     def one(index: Any) -> BCOO:
         starts: list[Any] = [0] * operand.ndim
-        for k, d in enumerate(numbers.start_index_map):
-            starts[d] = jnp.clip(index[k], 0, operand.shape[d] - slice_sizes[d])
-        part = bcoo_dynamic_slice(operand, starts, slice_sizes)
-        return bcoo_squeeze(part, dimensions=numbers.collapsed_slice_dims)
-    for _ in lead:
-        one = vmap(one)
-    return one(start_indices)
+        inside = jnp.ones((), bool)
+        for k, d in enumerate(map_):
+            last = operand.shape[d] - sizes[d]
+            starts[d] = jnp.clip(index[k], 0, last)
+            inside &= starts[d] == index[k]
+        out = bcoo_squeeze(bcoo_dynamic_slice(operand, starts, sizes), dimensions=collapsed)
+        if not drop:
+            return out
+        there = jnp.broadcast_to(inside, out.indices.shape[:-1])
+        return _kept(out.data, out.indices, there, out.shape, 0, out.unique_indices)
+    return per_batch(one, start_indices.ndim - 1)(start_indices)
 
 
-def getitem(mat: BCOO, index: Any) -> BCOO:
-    """``mat[index]`` for integers, slices, ``None``, ``...``, and one integer array as the first index."""
+def _varying_axes_at(mat: BCOO, lead: int, offset_dims: Sequence[int]) -> BCOO:
+    """The leading axes at those places of the result that ``offset_dims`` leave."""
+    varying = [d for d in range(mat.ndim) if d not in offset_dims]
+    if varying == list(range(lead)):
+        return mat
+    source = dict(zip([*varying, *offset_dims], range(mat.ndim), strict=True))
+    return bcoo_transpose(_plain_sparse(mat), permutation=[source[d] for d in range(mat.ndim)])
+
+
+def basic_index(mat: BCOO, index: Any) -> tuple[Any, ...] | None:
+    """``index`` with an entry for every axis, if it is of integers, slices, ``None`` and ``...`` alone."""
     index = index if isinstance(index, tuple) else (index,)
+    if any(not (i is None or i is Ellipsis or isinstance(i, slice)) and (jnp.ndim(i) or _is_bool(i)) for i in index):
+        return None
     used = sum(1 for i in index if i is not None and i is not Ellipsis)
     if used > mat.ndim or sum(1 for i in index if i is Ellipsis) > 1:
         raise IndexError(f"too many indices for an array of shape {mat.shape}: {index}")
     if Ellipsis not in [i for i in index if i is None or i is Ellipsis]:
         index = (*index, Ellipsis)
     at = next(k for k, i in enumerate(index) if i is Ellipsis)
-    index = (*index[:at], *[slice(None)] * (mat.ndim - used), *index[at + 1:])
-    arrays = [i for i in index if not (i is None or isinstance(i, slice)) and jnp.ndim(i)]
-    if arrays:
-        if len(arrays) > 1 or index[0] is not arrays[0] or not jnp.issubdtype(jnp.asarray(arrays[0]).dtype, jnp.integer):
-            raise NotImplementedError("indexing of BCOO arrays with arrays is supported for one array of integers, as the "
-                                      "first index; others act on mat.todense()")
-        rest = (slice(None), *index[1:])
-        parts = _rows(mat, jnp.asarray(arrays[0]))
-        if all(isinstance(i, slice) and i == slice(None) for i in rest):
-            return parts
-        return getitem(parts, (*[slice(None)] * (jnp.ndim(arrays[0]) - 1), *rest))
-    return _basic(mat, index)
+    return (*index[:at], *[slice(None)] * (mat.ndim - used), *index[at + 1:])
 
 
-@compiled()
-def _rows(mat: BCOO, rows: Any) -> BCOO:
-    mat = _plain_sparse(mat)
-    rows = jnp.where(rows < 0, rows + mat.shape[0], rows)
-
-    def one(row: Any) -> BCOO:
-        part = bcoo_dynamic_slice(mat, [jnp.clip(row, 0, mat.shape[0] - 1), *[0] * (mat.ndim - 1)], (1, *mat.shape[1:]))
-        return bcoo_squeeze(part, dimensions=(0,))
-    for _ in range(rows.ndim):
-        one = vmap(one)
-    return one(rows)
+def _is_bool(x: Any) -> bool:
+    return isinstance(x, bool) or getattr(x, "dtype", None) == np.bool_
 
 
-def _basic(mat: BCOO, index: Sequence[Any]) -> BCOO:
+def part_at(mat: BCOO, index: Sequence[Any]) -> BCOO:
+    """``mat[index]`` for what :func:`basic_index` returns."""
     starts, sizes, moving, squeezed, turned, steps, added = [], [], [], [], [], [], []
     d = 0
     for place, i in enumerate(index):
@@ -467,8 +494,6 @@ def _basic(mat: BCOO, index: Sequence[Any]) -> BCOO:
             sizes.append(max(z - a, 0))
             steps.append(t)
         else:
-            if isinstance(i, bool | np.bool_):
-                raise NotImplementedError("indexing of BCOO arrays with booleans is not supported; use mat.todense()")
             if isinstance(i, int | np.integer) and not -n <= i < n:
                 raise IndexError(f"index {i} is out of bounds for axis {d} of size {n}")
             known = isinstance(i, int | np.integer)
@@ -510,4 +535,5 @@ def total(mat: BCOO, axis: Any = None, dtype: Any = None, keepdims: bool = False
 
 
 __all__ = ["bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_dynamic_slice", "bcoo_gather", "bcoo_reduce_sum",
-           "bcoo_reshape", "bcoo_rev", "bcoo_slice", "bcoo_squeeze", "bcoo_transpose", "getitem", "per_batch", "total"]
+           "bcoo_reshape", "bcoo_rev", "bcoo_slice", "bcoo_squeeze", "bcoo_transpose", "basic_index", "part_at", "per_batch",
+           "total"]

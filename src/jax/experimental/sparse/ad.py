@@ -10,6 +10,7 @@ from jax import numpy as jnp
 from jax._api import grad as _grad
 from jax._jacobian import jacfwd as _jacfwd
 from jax._jacobian import jacrev as _jacrev
+from jax.experimental._reexports import reexporting
 from jax.experimental.sparse._bcoo_layout import BCOO
 from jax.experimental.sparse._formats import JAXSparse
 from jax.tree_util import tree_flatten, tree_map, tree_unflatten
@@ -145,3 +146,6 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
 
 
 jacobian = jacrev
+
+
+__getattr__ = reexporting(__name__, "core tree_util")

@@ -9,6 +9,7 @@ import numpy as np
 
 from jax import dtypes
 from jax import numpy as jnp
+from jax.experimental._reexports import reexporting
 from jax.experimental.sparse._bcoo_layout import BCOO
 from jax.experimental.sparse._formats import JAXSparse
 from jax.experimental.sparse.bcsr import BCSR
@@ -81,3 +82,6 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype
     dtype = dtypes.canonicalize_dtype(float if dtype is None else dtype)
     arr = BCOO((jnp.ones(count, dtype), indices), shape=(N, M), indices_sorted=True, unique_indices=True)
     return _in_format("eye", arr, sparse_format, kwds)
+
+
+__getattr__ = reexporting(__name__, "ad batching core mlir tree_util")

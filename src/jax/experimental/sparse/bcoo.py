@@ -1,5 +1,6 @@
 """The BCOO format: batches of arrays in coordinate format. An index."""
 
+from jax.experimental._reexports import reexporting
 from jax.experimental.sparse import _bcoo_operators as _bcoo_operators
 from jax.experimental.sparse._bcoo_layout import BCOO as BCOO
 from jax.experimental.sparse._bcoo_layout import BCOOProperties as BCOOProperties
@@ -26,3 +27,5 @@ from jax.experimental.sparse._bcoo_shape import bcoo_rev as bcoo_rev
 from jax.experimental.sparse._bcoo_shape import bcoo_slice as bcoo_slice
 from jax.experimental.sparse._bcoo_shape import bcoo_squeeze as bcoo_squeeze
 from jax.experimental.sparse._bcoo_shape import bcoo_transpose as bcoo_transpose
+
+__getattr__ = reexporting(__name__, "ad api_util batching config core dispatch jnp lax mlir pe tree_util")

@@ -10,6 +10,7 @@ import numpy as np
 
 from jax import dtypes
 from jax import numpy as jnp
+from jax.experimental._reexports import reexporting
 from jax.experimental.sparse import bcoo
 from jax.experimental.sparse._bcoo_layout import BCOO, entries, make, per_batch, valid
 from jax.experimental.sparse._formats import JAXSparse
@@ -206,3 +207,6 @@ def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensio
     """The array repeated along axes, of which two must be sparse in the result; as :func:`bcoo_broadcast_in_dim`."""
     return BCSR.from_bcoo(bcoo.bcoo_broadcast_in_dim(mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions,
                                                      sharding=sharding))
+
+
+__getattr__ = reexporting(__name__, "ad api_util batching config core dispatch hlo lax mlir tree_util")

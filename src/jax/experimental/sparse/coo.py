@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jax import numpy as jnp
+from jax.experimental._reexports import reexporting
 from jax.experimental.sparse import bcoo
 from jax.experimental.sparse._bcoo_layout import BCOO, make
 from jax.experimental.sparse._formats import JAXSparse
@@ -120,3 +121,6 @@ def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Any:
     if jnp.ndim(B) != 2:
         raise ValueError(f"coo_matmat: a matrix is needed, got shape {jnp.shape(B)}")
     return (mat.T if transpose else mat) @ B
+
+
+__getattr__ = reexporting(__name__, "ad core dispatch hlo lax mlir tree_util")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jax import numpy as jnp
+from jax.experimental._reexports import reexporting
 from jax.experimental.sparse._bcoo_layout import BCOO
 from jax.experimental.sparse._formats import JAXSparse
 from jax.experimental.sparse.bcsr import BCSR, bcsr_fromdense
@@ -133,3 +134,6 @@ def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Any:
     if jnp.ndim(B) != 2:
         raise ValueError(f"csr_matmat: a matrix is needed, got shape {jnp.shape(B)}")
     return (mat.T if transpose else mat) @ B
+
+
+__getattr__ = reexporting(__name__, "ad core dispatch lax mlir tree_util")

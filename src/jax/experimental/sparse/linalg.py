@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 from jax._callbacks.pure import pure_callback
+from jax.experimental._reexports import reexporting
 from jax.experimental.sparse.bcsr import BCSR
 from jax.numpy._promotion import check_arraylike, promote_dtypes_inexact
 
@@ -153,3 +154,6 @@ def _orthonormal(X: Any) -> Any:
     """An orthonormal basis, of scaled columns; directions that have no length are replaced by others (by QR)."""
     norm = jnp.linalg.norm(X, axis=0)
     return jnp.linalg.qr(X / jnp.where(norm > 0, norm, 1))[0]
+
+
+__getattr__ = reexporting(__name__, "ad core dispatch ffi mlir sparse")

@@ -12,6 +12,7 @@ import numpy as np
 from jax import dtypes, random
 from jax import numpy as jnp
 from jax._api.vmap import vmap
+from jax.experimental._reexports import reexporting
 from jax.experimental.sparse._bcoo_layout import BCOO, bcoo_sort_indices, make
 
 
@@ -62,3 +63,6 @@ def random_bcoo(key: Any, shape: Sequence[int], *, dtype: Any = np.float32, indi
     data = generator(data_key, shape=(*batch, count, *dense), dtype=dtype, **kwds)
     out = make(data, fun(keys), shape, unique_indices=unique_indices)
     return bcoo_sort_indices(out) if sorted_indices else out
+
+
+__getattr__ = reexporting(__name__, "sparse")

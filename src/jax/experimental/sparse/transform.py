@@ -1,7 +1,9 @@
 """Functions of dense arrays, applied to sparse ones.
 
-:func:`sparsify` stages a function on the types of dense arrays and runs its equations with sparse values, by the rules of
-this module. What would make a dense array of a sparse one without being asked raises.
+Sparse values are references into an environment of buffers (:class:`SparsifyEnv`), on which primitives act by the rules of
+``_sparsify_rules``. There are two ways to find the primitives of a function: :func:`sparsify_raw` stages it on the types of
+dense arrays and runs the program (:func:`eval_sparse`); :func:`sparsify_fun` runs it under a :class:`SparseTrace`. What
+would make a dense array of a sparse one without being asked raises.
 """
 
 from __future__ import annotations
@@ -12,39 +14,38 @@ from typing import Any
 
 import numpy as np
 
-from jax import lax
 from jax import numpy as jnp
-from jax._api.staged import make_jaxpr
-from jax._language.evaluation import bind_eqn
-from jax._language.jaxpr import ClosedJaxpr, Literal
-from jax.experimental.sparse import _bcoo_operators as ops
-from jax.experimental.sparse import bcoo
-from jax.experimental.sparse._bcoo_layout import BCOO, with_data
+from jax._api.common import debug_info
+from jax._language.staging import trace_to_jaxpr
+from jax._language.trace import Trace, Tracer, TraceTag, current_trace, run_in
+from jax.experimental._reexports import reexporting
+from jax.experimental.sparse._bcoo_layout import BCOO
+from jax.experimental.sparse._bcoo_shape import basic_index, part_at
+from jax.experimental.sparse._environment import SparsifyEnv as SparsifyEnv
+from jax.experimental.sparse._environment import SparsifyValue as SparsifyValue
+from jax.experimental.sparse._environment import array_to_spvalue, is_sparse_array, is_value, spvalue_to_aval
+from jax.experimental.sparse._environment import arrays_to_spvalues as arrays_to_spvalues
+from jax.experimental.sparse._environment import spvalues_to_arrays as spvalues_to_arrays
+from jax.experimental.sparse._environment import spvalues_to_avals as spvalues_to_avals
 from jax.experimental.sparse._formats import JAXSparse
-from jax.experimental.sparse.bcsr import BCSR
-from jax.tree_util import tree_flatten, tree_unflatten
-
-_Rule = Callable[..., list[Any]]
-_rules: dict[str, _Rule] = {}
-
-
-def _is_sparse(x: Any) -> bool:
-    return isinstance(x, JAXSparse)
-
-
-class _Abstract:
-    """A sparse argument, as the dense array that it stands for."""
-
-    def __init__(self, x: JAXSparse) -> None:
-        self.shape, self.dtype = x.shape, x.dtype
+from jax.experimental.sparse._sparsify_rules import apply
+from jax.experimental.sparse._sparsify_rules import eval_sparse as eval_sparse
+from jax.experimental.sparse.bcsr import BCSR, bcsr_concatenate
+from jax.tree_util import tree_flatten, tree_structure, tree_unflatten
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
-    """``f``, a function of dense arrays, as one that also takes and returns sparse arrays (BCOO).
+    """``f``, a function of dense arrays, as one that also takes and returns sparse arrays (BCOO, BCSR).
 
     Args:
       f: a function of pytrees of arrays, for example one of ``jax.numpy``. Inside it sparse arguments look like dense ones.
-      use_tracer: has no effect on results: there is one implementation, which stages the function.
+      use_tracer: how ``f`` is run. By default it is staged at the types of its arguments, and the program is run with sparse
+        values. With ``use_tracer=True`` it runs on the arguments, with a :class:`SparseTracer` for each sparse one; then
+        Python may look at values that are dense, also at those computed of sparse ones (``if x.sum() > 0``).
+
+    BCSR arrays stay such where an operation acts on entries alone; otherwise results are in BCOO format. Derivative rules
+    that ``f`` has of its own (``custom_jvp``, ``custom_vjp``) are not used for sparse values: derivatives with respect to
+    what is stored are those of the operations.
 
     Raises (when called):
       NotImplementedError: for operations that have no sparse rule, most of them because the result would be dense.
@@ -61,261 +62,233 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
 
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        leaves, tree = tree_flatten((args, kwargs), is_leaf=_is_sparse)
-        out_tree: Any = None
-
-        def flat(*dense: Any) -> list[Any]:
-            nonlocal out_tree
-            args, kwargs = tree_unflatten(tree, dense)
-            out, out_tree = tree_flatten(f(*args, **kwargs))
-            return out
-        closed = make_jaxpr(flat)(*[_Abstract(x) if _is_sparse(x) else x for x in leaves])
-        return tree_unflatten(out_tree, eval_sparse(closed, leaves))
+        if use_tracer:
+            leaves, tree = tree_flatten((args, kwargs), is_leaf=is_sparse_array)
+            flat = _Flat(f, tree)
+            outs = sparsify_fun(flat, leaves)
+            return tree_unflatten(flat.out_tree, outs)
+        spenv = SparsifyEnv()
+        args, kwargs = arrays_to_spvalues(spenv, (args, kwargs))
+        outs, out_tree = sparsify_raw(f)(spenv, *args, **kwargs)
+        return tree_unflatten(out_tree, spvalues_to_arrays(spenv, outs))
     return wrapped
 
 
-def eval_sparse(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
-    """Runs a program with values of which some are sparse."""
-    jaxpr = closed.jaxpr
-    env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
-    env.update(zip(jaxpr.invars, args, strict=True))
-    for eqn in jaxpr.eqns:
-        values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
-        if not any(map(_is_sparse, values)):
-            out = bind_eqn(eqn, values)
-            outs = out if eqn.primitive.multiple_results else [out]
-        else:
-            rule = _rules.get(eqn.primitive.name)
-            if rule is None:
-                raise NotImplementedError(_missing(eqn.primitive.name))
-            outs = rule(*[_bcoo(v) for v in values], **eqn.params)
-        env.update(zip(eqn.outvars, outs, strict=True))
-    return [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
+class _Flat:
+    """A function of leaves; knows the structure of the result after a call."""
+
+    out_tree: Any = None
 
+    def __init__(self, f: Callable[..., Any], in_tree: Any) -> None:
+        self.f = f
+        self.in_tree = in_tree
 
-def _bcoo(x: Any) -> Any:
-    if isinstance(x, BCSR):
-        return x.to_bcoo()
-    if isinstance(x, JAXSparse) and not isinstance(x, BCOO):
-        raise NotImplementedError(f"sparsify: {type(x).__name__} arrays are not supported; use BCOO")
-    return x
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args, kwargs = tree_unflatten(self.in_tree, leaves)
+        out, self.out_tree = tree_flatten(self.f(*args, **kwargs))
+        return out
+
 
+# --- by way of a program --------------------------------------------------------------------------------------------
 
-_DENSE = frozenset("acos acosh cos cosh digamma eq erfc exp exp2 ge gt le lgamma log logistic lt ne pow rsqrt".split())
+def sparsify_raw(f: Callable[..., Any]) -> Callable[..., Any]:
+    """``f``, a function of dense arrays, as one of values in an environment.
 
+    Args:
+      f: a function of pytrees of arrays.
 
-def _missing(name: str) -> str:
-    if name in _DENSE:
-        return (f"sparse rule for {name} is not implemented because it would result in dense output. If this is your "
-                "intent, use sparse.todense() to convert your arguments to dense matrices.")
-    return f"sparse rule for {name} is not implemented."
+    Returns:
+      A function ``(spenv, *args, **kwargs) -> (values, out_tree)`` of trees of :class:`SparsifyValue`. Leaves that are no
+      such values are passed to ``f`` as they are. ``out_tree`` is the structure of what ``f`` returned.
+
+    >>> import jax.numpy as jnp
+    >>> env = SparsifyEnv()
+    >>> a = arrays_to_spvalues(env, BCOO.fromdense(jnp.array([0.0, 2.0])))
+    >>> (out,), _ = sparsify_raw(jnp.sin)(env, a)
+    >>> out.indices_ref == a.indices_ref
+    True
+    """
+    @functools.wraps(f)
+    def wrapped(spenv: SparsifyEnv, *spvalues: Any, **params: Any) -> tuple[list[SparsifyValue], Any]:
+        leaves, tree = tree_flatten((spvalues, params), is_leaf=is_value)
+        given = [x for x in leaves if is_value(x)]
+        flat = _Flat(f, tree)
+
+        def dense(*tracers: Any) -> list[Any]:
+            rest = iter(tracers)
+            return flat(*[next(rest) if is_value(x) else x for x in leaves])
+        info = debug_info(f, tree_structure((spvalues, params), is_leaf=is_value), "sparsify")
+        jaxpr, consts = trace_to_jaxpr(dense, [spvalue_to_aval(spenv, v) for v in given], info)
+        return eval_sparse(jaxpr, consts, given, spenv), flat.out_tree
+    return wrapped
 
 
-# --- element by element ---------------------------------------------------------------------------------------------
+# --- by way of a trace ----------------------------------------------------------------------------------------------
 
+class SparseTracer(Tracer):
+    """A sparse value where a function of dense arrays expects an array.
+
+    Args:
+      trace: the :class:`SparseTrace` that it belongs to.
+      spvalue: the value, in the environment of the trace.
+    """
+
+    __slots__ = ("_spvalue",)
+
+    def __init__(self, trace: SparseTrace, *, spvalue: SparsifyValue) -> None:
+        self._trace = trace
+        self._spvalue = spvalue
 
-def _rule(*names: str) -> Callable[[_Rule], _Rule]:
-    def enter(rule: _Rule) -> _Rule:
-        _rules.update(dict.fromkeys(names, rule))
-        return rule
-    return enter
+    @property
+    def spenv(self) -> SparsifyEnv:
+        """The environment that the value refers into."""
+        return self._trace.spenv
+
+    @property
+    def aval(self) -> Any:
+        """The type of the dense array that the value stands for."""
+        return spvalue_to_aval(self.spenv, self._spvalue)
+
+    def _concrete(self) -> Any:
+        if self._spvalue.is_sparse():
+            return None
+        data = self.spenv.data(self._spvalue)
+        return data._concrete() if isinstance(data, Tracer) else data
+
+    def _origin_msg(self) -> str:
+        return "It is a sparse array inside a function under sparsify; sparse.todense() outside makes a dense one of it."
+
+
+class SparseTrace(Trace):
+    """Applies primitives to sparse values by their rules, and to dense ones as its parent does.
+
+    Args:
+      parent_trace: the trace under which entries and indices are computed.
+      tag: what its tracers are told by.
+      spenv: the environment of its values.
+    """
+
+    __slots__ = ("parent", "tag", "spenv", "finished")
+
+    def __init__(self, parent_trace: Trace, tag: TraceTag, spenv: SparsifyEnv) -> None:
+        self.parent = parent_trace
+        self.staged = parent_trace.staged
+        self.tag = tag
+        self.spenv = spenv
+        self.finished = False
+
+    @property
+    def parent_trace(self) -> Trace:
+        """The trace under which entries and indices are computed."""
+        return self.parent
 
-
-def _keeps_zero(primitive: Any, linear: bool) -> _Rule:
-    def on_data(x: Any, **params: Any) -> Any:
-        return primitive.bind(x, **params)
-    apply = ops.unary(on_data)
-
-    def rule(x: BCOO, **params: Any) -> list[Any]:
-        return [with_data(x, on_data(x.data, **params)) if linear else apply(x, **params)]
-    return rule
-
-
-for _name in ("neg", "real", "imag", "conj", "copy"):
-    _rules[_name] = _keeps_zero(getattr(lax, f"{_name}_p"), linear=True)
-for _name in ("abs", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "convert_element_type", "erf", "expm1", "floor",
-              "log1p", "reduce_precision", "round", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh"):
-    _rules[_name] = _keeps_zero(getattr(lax, f"{_name}_p"), linear=False)
-
-
-@_rule("integer_pow")
-def _integer_pow(x: BCOO, *, y: int) -> list[Any]:
-    if y <= 0:
-        raise NotImplementedError(f"sparse rule for integer_pow with the exponent {y}, which would result in dense output")
-    return [ops.power(x, y)]
-
-
-@_rule("stop_gradient")
-def _stop_gradient(x: BCOO, **params: Any) -> list[Any]:
-    del params
-    return [with_data(x, lax.stop_gradient(x.data))]
-
-
-@_rule("add", "add_any")
-def _add(x: Any, y: Any, **params: Any) -> list[Any]:
-    _only_defaults("add", params)
-    return [ops.add(x, y)]
-
-
-@_rule("sub")
-def _sub(x: Any, y: Any, **params: Any) -> list[Any]:
-    _only_defaults("sub", params)
-    if x is y and isinstance(x, BCOO):  # the same places: they need not be stored twice
-        return [with_data(x, x.data - y.data)]
-    return [ops.add(x, ops.negative(y) if isinstance(y, BCOO) else -y)]
-
-
-@_rule("mul")
-def _mul(x: Any, y: Any, **params: Any) -> list[Any]:
-    _only_defaults("mul", params)
-    return [ops.multiply(x, y)]
-
-
-@_rule("div")
-def _div(x: Any, y: Any, **params: Any) -> list[Any]:
-    _only_defaults("div", params)
-    if isinstance(y, BCOO):
-        raise NotImplementedError("Division by a sparse array is not implemented because it would result in dense output. "
-                                  "If this is your intent, use sparse.todense() to convert your arguments to a dense array.")
-    return [ops.divide(x, y)]
-
-
-# --- products, sums, shapes -----------------------------------------------------------------------------------------
-
-
-@_rule("dot_general")
-def _dot_general(x: Any, y: Any, *, dimension_numbers: Any, precision: Any, preferred_element_type: Any,
-                 **params: Any) -> list[Any]:
-    _only_defaults("dot_general", params)
-    return [bcoo.bcoo_dot_general(x, y, dimension_numbers=dimension_numbers, precision=precision,
-                                  preferred_element_type=preferred_element_type)]
-
-
-@_rule("conv_general_dilated")
-def _conv(x: Any, y: Any, **params: Any) -> list[Any]:
-    if not (isinstance(x, BCOO) and isinstance(y, BCOO)):
-        raise NotImplementedError("sparse rule for conv_general_dilated is not implemented for a sparse and a dense "
-                                  "operand.")
-    names = ("window_strides", "padding", "lhs_dilation", "rhs_dilation", "dimension_numbers", "feature_group_count",
-             "batch_group_count", "precision", "preferred_element_type")
-    return [bcoo.bcoo_conv_general_dilated(x, y, **{k: params[k] for k in names if k in params})]
-
-
-def _only_defaults(name: str, params: dict[str, Any]) -> None:
-    given = {k: v for k, v in params.items() if v is not None}
-    if given:
-        raise NotImplementedError(f"sparse rule for {name} is not implemented with {given}.")
-
-
-@_rule("reduce_sum")
-def _reduce_sum(x: BCOO, *, axes: Sequence[int], **params: Any) -> list[Any]:
-    _only_defaults("reduce_sum", params)
-    out = bcoo.bcoo_reduce_sum(x, axes=axes)
-    return [out if out.ndim else out.todense()]
-
-
-@_rule("transpose")
-def _transpose(x: BCOO, *, permutation: Sequence[int]) -> list[Any]:
-    return [bcoo.bcoo_transpose(x, permutation=permutation)]
-
-
-@_rule("reshape")
-def _reshape(x: BCOO, *, new_sizes: Sequence[int], dimensions: Any = None, **params: Any) -> list[Any]:
-    _only_defaults("reshape", params)
-    return [bcoo.bcoo_reshape(x, new_sizes=new_sizes, dimensions=dimensions)]
-
-
-@_rule("squeeze")
-def _squeeze(x: BCOO, *, dimensions: Sequence[int]) -> list[Any]:
-    return [bcoo.bcoo_squeeze(x, dimensions=dimensions)]
-
-
-@_rule("broadcast_in_dim")
-def _broadcast_in_dim(x: BCOO, *extra: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int],
-                      **params: Any) -> list[Any]:
-    del extra  # sizes of dimensions that are not known
-    _only_defaults("broadcast_in_dim", params)
-    return [bcoo.bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=broadcast_dimensions)]
-
-
-@_rule("slice")
-def _slice(x: BCOO, *, start_indices: Any, limit_indices: Any, strides: Any) -> list[Any]:
-    return [bcoo.bcoo_slice(x, start_indices=start_indices, limit_indices=limit_indices, strides=strides)]
-
-
-@_rule("dynamic_slice")
-def _dynamic_slice(x: BCOO, *starts: Any, slice_sizes: Any) -> list[Any]:
-    return [bcoo.bcoo_dynamic_slice(x, starts, slice_sizes)]
-
-
-@_rule("rev")
-def _rev(x: BCOO, *, dimensions: Any) -> list[Any]:
-    return [bcoo.bcoo_rev(x, dimensions)]
-
-
-@_rule("gather")
-def _gather(x: BCOO, start: Any, *, dimension_numbers: Any, slice_sizes: Any, **params: Any) -> list[Any]:
-    # operations of jax.numpy have made indices fit, or ask for a filling that can then be of no use
-    del params
-    return [bcoo.bcoo_gather(x, start, dimension_numbers, slice_sizes)]
-
-
-@_rule("concatenate")
-def _concatenate(*operands: Any, dimension: int) -> list[Any]:
-    if not all(isinstance(x, BCOO) for x in operands):
-        raise NotImplementedError("sparse rule for concatenate is not implemented for sparse and dense operands together.")
-    return [bcoo.bcoo_concatenate(operands, dimension=dimension)]
-
-
-# --- programs within programs ---------------------------------------------------------------------------------------
-
-
-@_rule("jit", "pjit")
-def _jit(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
-    del params
-    return eval_sparse(jaxpr, args)
-
-
-@_rule("custom_jvp_call", "custom_vjp_call", "remat2", "checkpoint")
-def _call(*args: Any, **params: Any) -> list[Any]:
-    inner = next((params[k] for k in ("call_jaxpr", "fun_jaxpr", "jaxpr") if k in params), None)
-    if inner is None:
-        raise NotImplementedError("sparse rule for a function with a derivative of its own is not implemented.")
-    return eval_sparse(inner if isinstance(inner, ClosedJaxpr) else ClosedJaxpr(inner, ()), args)
-
-
-@_rule("cond")
-def _cond(index: Any, *operands: Any, branches: Sequence[ClosedJaxpr], **params: Any) -> list[Any]:
-    del params
-    return lax.switch(index, [functools.partial(lambda b, *xs: eval_sparse(b, xs), b) for b in branches], *operands)
-
-
-@_rule("while")
-def _while(*args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int,
-           **params: Any) -> list[Any]:
-    del params
-    cond_consts, body_consts = args[:cond_nconsts], args[cond_nconsts:cond_nconsts + body_nconsts]
-    return lax.while_loop(lambda carry: eval_sparse(cond_jaxpr, [*cond_consts, *carry])[0],
-                          lambda carry: eval_sparse(body_jaxpr, [*body_consts, *carry]),
-                          list(args[cond_nconsts + body_nconsts:]))
-
-
-@_rule("scan")
-def _scan(*args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, length: int, reverse: bool, unroll: Any,
-          **params: Any) -> list[Any]:
-    del params
-    consts, carry, xs = args[:num_consts], args[num_consts:num_consts + num_carry], args[num_consts + num_carry:]
-    if any(isinstance(x, BCOO) and not x.n_batch for x in xs):
-        raise NotImplementedError("sparse rule for scan is not implemented for operands whose leading axis is sparse; see "
-                                  "update_layout(n_batch=1)")
-
-    def body(carry: Any, xs: Any) -> tuple[Any, Any]:
-        outs = eval_sparse(jaxpr, [*consts, *carry, *xs])
-        return outs[:num_carry], outs[num_carry:]
-    carry, ys = lax.scan(body, list(carry), list(xs), length=length, reverse=reverse, unroll=unroll)
-    return [*carry, *ys]
+    def is_finished(self) -> bool:
+        return self.finished
+
+    def _own(self, x: Any) -> bool:
+        return isinstance(x, SparseTracer) and x._trace.tag is self.tag
+
+    def to_sparse_tracer(self, val: Any) -> SparseTracer:
+        """A value as a tracer of this trace."""
+        return val if self._own(val) else SparseTracer(self, spvalue=array_to_spvalue(self.spenv, val))
+
+    def wrap(self, value: SparsifyValue) -> Any:
+        """A value as the function sees it: dense arrays as they are."""
+        return self.spenv.data(value) if value.is_dense() else SparseTracer(self, spvalue=value)
+
+    def process_primitive(self, prim: Any, tracers: Any, params: dict[str, Any]) -> Any:
+        values = [self.to_sparse_tracer(x)._spvalue for x in tracers]
+        outs = run_in(self.parent, apply, self.spenv, prim, values, params, lambda xs: prim.bind(*xs, **params))
+        return [self.wrap(v) for v in outs] if prim.multiple_results else self.wrap(outs[0])
+
+    def _dense(self, args: Any) -> list[Any] | None:
+        """Dense arguments; None if there is a sparse one."""
+        values = [self.to_sparse_tracer(x)._spvalue for x in args]
+        return None if any(v.is_sparse() for v in values) else [self.spenv.data(v) for v in values]
+
+    def custom_jvp(self, prim: Any, fun: Any, jvp: Any, args: Any, params: dict[str, Any]) -> Any:
+        dense = self._dense(args)
+        return run_in(self, fun, *args) if dense is None else run_in(self.parent, prim.bind, fun, jvp, *dense, **params)
+
+    def custom_vjp(self, prim: Any, fun: Any, fwd: Any, bwd: Any, args: Any, params: dict[str, Any]) -> Any:
+        dense = self._dense(args)
+        return run_in(self, fun, *args) if dense is None else \
+            run_in(self.parent, prim.bind, fun, fwd, bwd, *dense, **params)
+
+
+def sparsify_fun(wrapped_fun: Any, args: Sequence[Any]) -> list[Any]:
+    """Runs a function of leaves under a :class:`SparseTrace`.
+
+    Args:
+      wrapped_fun: a function, plain or wrapped (``jax.extend.linear_util``), that returns a list of leaves.
+      args: arrays, of which some are sparse.
+
+    Returns:
+      The results, of which some may be sparse.
+    """
+    spenv = SparsifyEnv()
+    trace = SparseTrace(current_trace.get(), TraceTag(), spenv)
+    values = arrays_to_spvalues(spenv, list(args))
+    try:
+        outs = run_in(trace, getattr(wrapped_fun, "call_wrapped", wrapped_fun), *map(trace.wrap, values))
+    finally:
+        trace.finished = True
+    return spvalues_to_arrays(spenv, [trace.to_sparse_tracer(x)._spvalue for x in outs])
+
+
+# --- indexing with arrays -------------------------------------------------------------------------------------------
+
+def impl(arr: Any, idx: Any, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+         fill_value: Any = None) -> Any:
+    """``arr.at[idx].get(...)`` of a sparse array: what ``arr[idx]`` is for BCOO and BCSR arrays.
+
+    Args:
+      arr: a sparse array.
+      idx: as for dense arrays: integers, slices, ``None``, ``...``, and arrays of integers or (known) booleans, of which
+        those that vary become batch axes if they come first in the result, and sparse axes otherwise.
+      indices_are_sorted, unique_indices: promises of which no use is made.
+      mode, fill_value: what indices out of bounds mean; see :attr:`jax.numpy.ndarray.at`. They are clipped by default.
+        ``mode="fill"`` is sparse for ``fill_value=0``.
+
+    >>> import jax.numpy as jnp
+    >>> a = BCOO.fromdense(jnp.array([[0.0, 2.0], [1.0, 0.0]]))
+    >>> impl(a, (jnp.array([0, 1]), jnp.array([1, 1]))).todense().tolist()
+    [2.0, 0.0]
+    """
+    basic = basic_index(arr, idx) if isinstance(arr, BCOO) and mode is None and fill_value is None else None
+    if basic is not None:
+        return part_at(arr, basic)
+
+    def take(dense: Any) -> Any:
+        return dense.at[idx].get(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
+                                 fill_value=fill_value)
+    return sparsify(take)(arr)
+
+
+def bcsr_impl(*a: Any, **k: Any) -> BCSR:
+    """:func:`bcsr_concatenate`: BCSR arrays, ``(operands, dimension=...)``, joined along an axis."""
+    return bcsr_concatenate(*a, **k)
+
+
+def _item(self: Any, idx: Any) -> Any:
+    return impl(self, idx)
+
+
+def _rows(self: Any) -> Any:
+    if not self.ndim:
+        raise TypeError("iteration over a 0-d array")
+    return (self[i] for i in range(self.shape[0]))
+
+
+for _format in (BCOO, BCSR):
+    _format.__getitem__ = _item  # type: ignore[attr-defined]
+    _format.__iter__ = _rows  # type: ignore[attr-defined]
 
 
 def todense(arr: Any) -> Any:
     """A sparse array as a dense one; a dense one as it is."""
     return arr.todense() if isinstance(arr, JAXSparse) else jnp.asarray(arr) if isinstance(arr, np.ndarray) else arr
+
+
+__getattr__ = reexporting(__name__, "api_util config core ft jnp_indexing lax lu pe pjit pytree sharding_impls sparse "
+                                    "tree_util")

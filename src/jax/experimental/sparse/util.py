@@ -11,6 +11,7 @@ import numpy as np
 
 from jax._api.composite import composite
 from jax._api.vmap import vmap
+from jax.experimental._reexports import reexporting
 
 
 def compiled(*static: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -86,3 +87,6 @@ def broadcasting_vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any =
         axes = tuple(None if one else d for d, one in zip(axes, single, strict=True))
         return vmap(fun, axes, out_axes)(*args)
     return mapped
+
+
+__getattr__ = reexporting(__name__, "core jnp lax tree_util")
