@@ -30,6 +30,7 @@ _KINDS = {
     "a path": "路径",
     "a device (jax.devices()[0]), a sharding of one device or the name of a platform ('cpu', 'gpu')":
         "设备（`jax.devices()[0]`）、单设备的分片或平台名（`'cpu'`、`'gpu'`）",
+    "an amount with its unit such as '512MiB', or 0": "带单位的数量，如 `'512MiB'`；或 `0`",
     "a whole number of megabytes, 0 or more": "兆字节数，非负整数",
     "a fraction of the GPU's memory, above 0 and at most 1, or an amount with its unit such as '8GiB'":
         "占 GPU 显存的比例，大于 0 且不超过 1；或带单位的数量，如 `'8GiB'`",

@@ -151,9 +151,9 @@ cpu_retained_memory = _o.declare(
     "jax_cpu_retained_memory",
     "512MiB",
     _memory.AMOUNT,
-    "On Linux, how much freed memory stays with the process, where the next run of a program finds it, instead of going back "
-    "to the operating system, which would have to clear it again. Blocks of more than half of that are given back at once. 0 "
-    "leaves the C library's allocator as it is; so do MALLOC_* variables.",
+    "On Linux, how much freed memory stays with the process, where the next run of a program finds it, instead of going "
+    "back to the operating system, which would have to clear it again. Blocks of more than half of that are given back at "
+    "once. 0 leaves the C library's allocator as it is; so do MALLOC_* variables.",
     process_wide=True,
 )
 
