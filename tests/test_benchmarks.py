@@ -57,7 +57,8 @@ def test_every_model_is_in_the_suite():
 
 
 @pytest.mark.parametrize("name", ["leapfrog", "gaussian_process"])
-def test_model_reports_compile_and_run_times(name):
+def test_model_reports_compile_and_run_times(name, monkeypatch):
+    monkeypatch.setenv("BENCHMARKS_BRIEF", "1")
     seconds = json.loads(runner.OURS.run(["-m", "benchmarks.measures.model", name]).splitlines()[-1])
     assert set(seconds) == {f"compile_{name}", f"run_{name}"}
 
@@ -65,12 +66,19 @@ def test_model_reports_compile_and_run_times(name):
 @pytest.mark.parametrize(
     "program", [p for p in PROGRAMS if not p.heavy and not p.suite], ids=lambda p: p.name
 )
-def test_program_reports_its_measures(program):
+def test_program_reports_its_measures(program, monkeypatch):
+    monkeypatch.setenv("BENCHMARKS_BRIEF", "1")
     seconds = json.loads(runner.OURS.run(["-m", program.module, *program.arguments]).splitlines()[-1])
     peers = {peer: seconds.pop(peer) for peer in PEERS if peer in seconds}
     names = {m.name for m in program.measures}
     assert set(seconds) == names and all(value > 0 for value in seconds.values())
     assert all(set(found) <= names and all(value > 0 for value in found.values()) for found in peers.values())
+
+
+def test_second_start_with_a_cache_is_measured(monkeypatch):
+    monkeypatch.setenv("BENCHMARKS_BRIEF", "1")
+    seconds = json.loads(runner.OURS.run(["-m", "benchmarks.measures.cache", "1"]).splitlines()[-1])
+    assert set(seconds.pop("first")) == set(seconds) == {"cache_step", "cache_small"}
 
 
 @pytest.mark.quick
