@@ -255,7 +255,8 @@ def rnn_abstract_eval(x_aval: Any, h_0_aval: Any, c_0_aval: Any, w_aval: Any, se
     _, space = kernels.compute_rnn_workspace_reserve_space_sizes(
         input_size, hidden_size, num_layers, batch, steps, dropout, bidirectional, cudnn_allow_tf32)
     width = hidden_size * (2 if bidirectional else 1)
-    return (ShapedArray((batch, steps, width), x_aval.dtype), h_0_aval, c_0_aval, ShapedArray((space,), np.dtype(np.float32)))
+    outputs, reserved = ShapedArray((batch, steps, width), x_aval.dtype), ShapedArray((space,), np.dtype(np.float32))
+    return outputs, h_0_aval, c_0_aval, reserved
 
 
 def rnn_bwd_abstract_eval(dy_aval: Any, dhn_aval: Any, dcn_aval: Any, x_aval: Any, h0_aval: Any, c0_aval: Any, w_aval: Any,
