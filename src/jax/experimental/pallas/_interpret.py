@@ -61,7 +61,7 @@ class _Loop:
             now = list(buffers)
             for k, x in zip(self.changed, carried, strict=True):
                 now[k] = x
-            return self._step(_indices(i, self.mapping.grid), now)
+            return self._step(_indices(lax.convert_element_type(i, np.int32), self.mapping.grid), now)
 
         carried = [buffers[k] for k in self.changed]
         if steps == 1:
