@@ -14,7 +14,7 @@ _LOOPS = {
     "while_cond": "while_loop, cond inside",
 }
 _CUMULATIVE = tuple(
-    Measure(f"{name}_{place}", f"{name}, {shape}", numpy=1.1)
+    Measure(f"{name}_{place}", f"{name}, {shape}", numpy=1.1, section="Cumulative operations")
     for name in ("cumsum", "cumprod", "cummax")
     for place, shape in (("vector", "1e6 elements"), ("rows", "1000x1000, axis 1"), ("columns", "1000x1000, axis 0"),
                          ("middle", "100x100x100, axis 1"))
@@ -22,7 +22,7 @@ _CUMULATIVE = tuple(
 
 GROUP = Group("loops", "Loops and cumulative operations", "循环与累积运算", (
     Program("benchmarks.measures.loops", (
-        *(Measure(name, title, 1.05) for name, title in _LOOPS.items()),
+        *(Measure(name, title, 1.05, section="Loops of 1e5 steps") for name, title in _LOOPS.items()),
         *_CUMULATIVE,
     ), rounds=3),
 ), note="Loops are compiled and take 1e5 steps; arrays are float32.", note_zh="循环均已编译，各 10 万步；数组为 float32。")

@@ -8,7 +8,8 @@ _LONG = ("transformer_24", "transformer_36", "lstm_unrolled", "runge_kutta_gradi
 
 def _model(name: str) -> Program:
     title = name.replace("_", " ")
-    measures = (Measure(f"compile_{name}", f"compile, {title}", 1.05), Measure(f"run_{name}", f"run, {title}", 1.05))
+    measures = (Measure(f"compile_{name}", f"compile, {title}", 1.05, section="Compiling"),
+                Measure(f"run_{name}", f"run, {title}", 1.05, section="Running"))
     kind, _, layers = name.partition("_")
     torch = ("benchmarks.measures.torch_transformer", layers) if kind == "transformer" else ()
     return Program("benchmarks.measures.model", measures, rounds=1 if name in _LONG else 3, heavy=name in _LONG,
@@ -25,8 +26,8 @@ MEANS = {"compile": 0.5, "run": 0.8}
 
 GROUP = Group("models", "Models: compiling and running", "模型：编译与运行", (
     Program("benchmarks.measures.step_transformer", (
-        Measure("compile_step", "compile, 24-layer transformer step", 0.15),
-        Measure("run_step", "run, 24-layer transformer step", 0.35),
+        Measure("compile_step", "compile, 24-layer transformer step", 0.15, section="Compiling"),
+        Measure("run_step", "run, 24-layer transformer step", 0.35, section="Running"),
     ), rounds=1, heavy=True),
     *SUITE,
 ))
