@@ -84,11 +84,23 @@ def merged(old: Results, new: Results) -> Results:
 
 
 def write(results: Results, path: Path) -> None:
-    groups = [{"name": g.name, "title": g.title, "title_zh": g.title_zh, "note": g.note, "note_zh": g.note_zh,
-               "rows": [_as_json(row) for row in g.rows]} for g in results.groups]
-    record = {"when": results.when, "machine": results.machine, "versions": results.versions, "groups": groups}
+    """Writes the file, with a line for each row, so that differences between two files can be read."""
+    groups = []
+    for g in results.groups:
+        about = {"name": g.name, "title": g.title, "title_zh": g.title_zh, "note": g.note, "note_zh": g.note_zh}
+        groups.append(_with_lines(about, "rows", [_line(_as_json(row)) for row in g.rows]))
+    about = {"when": results.when, "machine": results.machine, "versions": results.versions}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(_with_lines(about, "groups", groups) + "\n", encoding="utf-8")
+
+
+def _with_lines(about: dict, name: str, lines: Sequence[str]) -> str:
+    """``about`` with one more field, whose elements have a line each."""
+    return _line(about)[:-1] + f', "{name}": [\n' + ",\n".join(lines) + "\n]}"
+
+
+def _line(record: dict) -> str:
+    return json.dumps(record, ensure_ascii=False)
 
 
 def read(path: Path) -> Results:
