@@ -98,6 +98,8 @@ class Body:
         self.state: MlirState = module.state
         self.traceback: Any = None
         self.overrides = rules.platform_rules(platforms)
+        if module.overrides:
+            self.overrides = {**self.overrides, **module.overrides}
         self.eqn: JaxprEqn | None = None  # the last one that a rule lowered
         self.tagging = False
 
