@@ -186,6 +186,16 @@ def test_functions_with_types():
     fun = lu.annotate(lu.wrap_init(lambda x: [x * 2]), ((F32, True),))
     jaxpr, types, consts = pe.trace_to_jaxpr_dynamic2(fun)
     assert types == ((F32, True),) and float(jax.core.eval_jaxpr(jaxpr, consts, 3.0)[0]) == 6
+    inner = []
+
+    def outer(x):
+        inner.append(pe.trace_to_subjaxpr_dynamic(lambda y: [x * y], jax.extend.core.find_top_trace([x]).main, [F32]))
+        inner.append(pe.trace_to_subjaxpr_dynamic2(fun, jax.extend.core.find_top_trace([x]).main))
+        return x
+    jax.make_jaxpr(outer)(1.0)
+    assert [len(consts) for _, _, consts in inner] == [1, 0] and inner[0][1] == [F32] and inner[1][1] == types
+    with pytest.raises(TypeError, match="main is the trace"):
+        pe.trace_to_subjaxpr_dynamic(fun, None, [F32])
     with pytest.raises(ValueError, match=r"linear_util\.annotate"):
         pe.trace_to_jaxpr_dynamic2(lu.wrap_init(abs))
     with pytest.raises(NotImplementedError, match="sizes of others"):

@@ -16,7 +16,7 @@ from jax._language.rules import partial_eval_rules as _rules
 from jax._language.staging import StagedTracer as DynamicJaxprTracer
 from jax._language.staging import StagingTrace as DynamicJaxprTrace
 from jax._language.staging import trace_to_jaxpr as _stage
-from jax._language.trace import current_trace, run_in
+from jax._language.trace import Trace, current_trace, run_in
 from jax._transforms import partial as _partial
 from jax._transforms.dce import dce_closed, prune_consts
 from jax._transforms.dce import dce_jaxpr as dce_jaxpr
@@ -70,6 +70,26 @@ def trace_to_jaxpr_dynamic2(fun: Any, debug_info: DebugInfo | None = None,
 
 
 trace_to_jaxpr_final2 = trace_to_jaxpr_dynamic2
+
+
+def trace_to_subjaxpr_dynamic(fun: Any, main: Any, in_avals: Sequence[Any], *, keep_inputs: Any = None,
+                              debug_info: DebugInfo | None = None) -> tuple[Jaxpr, list[Any], list[Any]]:
+    """:func:`trace_to_jaxpr_dynamic` for programs inside of others.
+
+    ``main`` is the trace of the outer program, ``trace.main``. Traces are no levels of a stack here: the inner program has
+    a trace of its own, and values of the outer one are its constants.
+    """
+    if not isinstance(main, Trace):
+        raise TypeError(f"trace_to_subjaxpr_dynamic: main is the trace of the outer program, got {main!r}")
+    return trace_to_jaxpr_dynamic(fun, in_avals, keep_inputs=keep_inputs)
+
+
+def trace_to_subjaxpr_dynamic2(fun: Any, main: Any, debug_info: DebugInfo | None = None,
+                               ) -> tuple[Jaxpr, tuple[tuple[Any, bool], ...], list[Any]]:
+    """:func:`trace_to_jaxpr_dynamic2` for programs inside of others; see :func:`trace_to_subjaxpr_dynamic`."""
+    if not isinstance(main, Trace):
+        raise TypeError(f"trace_to_subjaxpr_dynamic2: main is the trace of the outer program, got {main!r}")
+    return trace_to_jaxpr_dynamic2(fun, debug_info)
 
 
 def debug_info_final(fn: Any, traced_for: str) -> DebugInfo:
@@ -403,5 +423,6 @@ __all__ = [
     "make_jaxpr_effects", "move_binders_to_back", "move_binders_to_front", "partial_eval_jaxpr_custom",
     "partial_eval_jaxpr_custom_rule_not_implemented", "partial_eval_jaxpr_custom_rules", "partial_eval_jaxpr_nounits",
     "partition_pvals", "prune_closed_jaxpr_outputs", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_dynamic2",
-    "trace_to_jaxpr_final", "trace_to_jaxpr_final2", "trace_to_jaxpr_nounits",
+    "trace_to_jaxpr_final", "trace_to_jaxpr_final2", "trace_to_jaxpr_nounits", "trace_to_subjaxpr_dynamic",
+    "trace_to_subjaxpr_dynamic2",
 ]
