@@ -70,7 +70,7 @@ def draw(group: GroupResults, colours: Colours) -> Any:
     axes.set_ylim(height, 0)
     for y, row, peer in bars:
         _draw_bar(axes, y, row, peer, colours)
-    _draw_labels(axes, bars, headers, colours)
+    _draw_labels(axes, bars, headers, _titles(group), colours)
     _draw_scale(axes, colours)
     figure.suptitle(group.title, color=colours.text, fontsize=13, fontweight="bold", x=0.012, ha="left")
     _draw_legend(figure, axes, group, any(row.measure.level(peer) for _, row, peer in bars), colours)
@@ -113,12 +113,21 @@ def _draw_bar(axes: Any, y: float, row: Row, peer: str, colours: Colours) -> Non
                   color=colours.missed if missed else colours.text, fontweight="bold" if missed else "normal")
 
 
-def _draw_labels(axes: Any, bars: list, headers: list, colours: Colours) -> None:
-    centres: dict[str, list[float]] = {}
+def _titles(group: GroupResults) -> dict[str, str]:
+    """The titles of rows by their names, without a first word that all of a section have and its header says."""
     titles = {}
+    for section, rows in group.sections.items():
+        firsts = {row.measure.title.partition(", ")[0] for row in rows}
+        shared = section and len(rows) > 1 and len(firsts) == 1 and all(", " in row.measure.title for row in rows)
+        for row in rows:
+            titles[row.measure.name] = row.measure.title.partition(", ")[2] if shared else row.measure.title
+    return titles
+
+
+def _draw_labels(axes: Any, bars: list, headers: list, titles: dict[str, str], colours: Colours) -> None:
+    centres: dict[str, list[float]] = {}
     for y, row, _ in bars:
         centres.setdefault(row.measure.name, []).append(y)
-        titles[row.measure.name] = row.measure.title
     ticks = [sum(ys) / len(ys) for ys in centres.values()]
     axes.set_yticks(ticks, ["\n".join(textwrap.wrap(titles[name], _TITLE_COLUMNS)) for name in centres],
                     fontsize=9, color=colours.text, linespacing=0.95)

@@ -128,7 +128,7 @@ def _group(group: GroupResults, language: str) -> str:
                          for suffix, kind in (("", "light"), ("-dark", "dark")))
     lines = [f"| {words.measure} | {' | '.join(words.peers[peer] for peer in group.peers)} |",
              f"| --- |{' ---: |' * len(group.peers)}"]
-    for row in group.rows:
+    for row in (row for rows in group.sections.values() for row in rows):
         cells = [_cell(row.ratio(peer), row.measure.level(peer), words) for peer in group.peers]
         lines.append(f"| {_escaped(row.measure.title)} | {' | '.join(cells)} |")
     return "\n\n".join(filter(None, (f"## {title}", note, pictures, "\n".join(lines))))
