@@ -42,5 +42,5 @@ GROUP = Group("models", "Models: compiling and running", "模型：编译与运�
         Measure("run_step", "run, 24-layer transformer step", 0.35, section="Running"),
     ), rounds=1, heavy=True),
     *SUITE,
-), note="Training steps, integrators, a density, prices: benchmarks/models in the repository. Compiling is XLA's part alone.",
+), note="Training steps, integrators, a density, prices: benchmarks/models in the repository. Compiling is XLA's part.",
    note_zh="训练步、积分器、概率密度、定价等，见仓库中的 benchmarks/models。编译只计 XLA 的用时。")
