@@ -5,7 +5,6 @@ platform, that is a loop that XLA compiles. Kernels are not compiled for a backe
 """
 
 from jax._api.indexing import Slice as Slice
-from jax._api.indexing import ds as ds
 from jax._base.config import pallas_enable_debug_checks as enable_debug_checks  # noqa: F401
 from jax.experimental.pallas import _transforms as _transforms
 from jax.experimental.pallas._call import pallas_call as pallas_call
@@ -46,6 +45,8 @@ from jax.experimental.pallas._scoped import with_scoped as with_scoped
 from jax.experimental.pallas._semaphores import semaphore_read as semaphore_read
 from jax.experimental.pallas._semaphores import semaphore_signal as semaphore_signal
 from jax.experimental.pallas._semaphores import semaphore_wait as semaphore_wait
+from jax.experimental.pallas._slices import ds as ds
+from jax.experimental.pallas._slices import dslice as dslice
 from jax.experimental.pallas._specs import BlockSpec as BlockSpec
 from jax.experimental.pallas._specs import Buffered as Buffered
 from jax.experimental.pallas._specs import CompilerParams as CompilerParams

@@ -137,7 +137,7 @@ class Cut:
         block = self._slice(x, self._starts(places))
         mesh = self._mesh(block, places)
         if mesh is not None:
-            block = block.at[mesh].get(mode="fill", fill_value=unspecified((), block.dtype))
+            block = block.at[mesh].get(mode="fill", fill_value=_least(block.dtype))
         taken = self._taken(places)
         if taken is not None:
             block = lax.select(taken, block, unspecified(block.shape, block.dtype))

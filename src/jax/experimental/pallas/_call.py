@@ -163,7 +163,7 @@ def _settings(kernel: Any, *, interpret: Any, name: Any, compiler_params: Any, c
             raise TypeError(f"pallas_call: metadata must be a dict from strings to strings, got {metadata!r}")
         pairs = tuple(sorted(metadata.items()))
     return {"interpret": bool(interpret), "name": kernel_name(kernel, name), "compiler_params": compiler_params,
-            "cost_estimate": cost_estimate, "metadata": pairs, "debug": bool(debug)}
+            "cost_estimate": cost_estimate, "metadata": pairs, "debug": bool(debug), "original": None}
 
 
 def _aliases(aliases: Mapping[int, int], in_avals: Sequence[Any], out_avals: Sequence[Any]) -> tuple[tuple[int, int], ...]:

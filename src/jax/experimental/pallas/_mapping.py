@@ -20,6 +20,7 @@ from jax._language.trace import Tracer
 from jax.experimental.pallas import _dims as dims
 from jax.experimental.pallas._bounds import Bounds, bounds_of
 from jax.experimental.pallas._grid import inside_grid
+from jax.experimental.pallas._slices import Part
 
 INDEX = ShapedArray((), np.dtype(np.int32))  # the type of an index in the grid
 
@@ -177,7 +178,7 @@ def _checked_places(found: Any, block: tuple[dims.BlockDim, ...], origin: str, n
     out = []
     for i, (d, value) in enumerate(zip(block, values, strict=True)):
         if isinstance(d, dims.BoundedSlice):
-            if not isinstance(value, (Slice, slice)):
+            if not isinstance(value, (Part, Slice, slice)):
                 raise TypeError(f"{where} must return pl.ds(start, size) for axis {i}, a {d}, got {value!r}")
             start, size = _start_and_size(value, where, i)
             out.extend([_integer(start, (), where, i), _integer(size, (), where, i)])

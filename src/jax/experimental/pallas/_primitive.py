@@ -14,7 +14,8 @@ from jax.experimental.pallas._interpret import interpreted
 from jax.experimental.pallas._runtime_checks import reporting
 
 # Operands: arrays. Parameters: ``jaxpr``, the kernel's program on indices and references; ``grid_mapping``; ``out_avals``;
-# ``input_output_aliases`` as pairs; ``interpret``; ``name``; and what is only for compilers.
+# ``input_output_aliases`` as pairs; ``interpret``; ``name``; ``original``, for derivatives the call that they are of; and
+# what is only for compilers.
 pallas_call_p = Primitive("pallas_call", multiple_results=True)
 pallas_call_p.abstract_cache = None
 

@@ -17,17 +17,13 @@ from jax.experimental.checkify._interpret import checked_program, has_checks
 from jax.experimental.checkify._state import num_leaves
 
 
-class _Thrower(NamedTuple):
+class ChecksOfKernel(NamedTuple):
     """Raises the error that it is given; equal for equal programs, so that compiled ones are found again."""
 
     sites: Sites
 
     def __call__(self, code: Any, *payload: Any) -> None:
         Error(np.asarray(code), [np.asarray(x) for x in payload], self.sites).throw()
-
-    @property
-    def __name__(self) -> str:
-        return "checks of a kernel"
 
 
 @weak_cache
@@ -43,7 +39,7 @@ def reporting(program: ClosedJaxpr) -> ClosedJaxpr:
     def run(*args: Any) -> list[Any]:
         found = eval_jaxpr(checked.jaxpr.jaxpr, checked.jaxpr.consts, *args)
         error, outs = found[:n], found[n:]
-        lax.cond(error[0] != 0, lambda *e: watch(_Thrower(sites), e, {}, False), lambda *e: None, *error)
+        lax.cond(error[0] != 0, lambda *e: watch(ChecksOfKernel(sites), e, {}, False), lambda *e: None, *error)
         return outs
 
     jaxpr, consts = trace_to_jaxpr(run, program.in_avals, program.jaxpr.debug_info)

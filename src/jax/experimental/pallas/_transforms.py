@@ -6,27 +6,30 @@ the grid, along which blocks of mapped arrays move.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from jax import dtypes
 from jax._base import source as source_info
 from jax._base.caching import no_context, weak_cache
-from jax._ground.structural import broadcast_to_axis, instantiate_zeros
+from jax._ground.structural import instantiate_zeros
 from jax._language import rules
 from jax._language.avals import ShapedArray
 from jax._language.effects import writes
 from jax._language.evaluation import eval_jaxpr
-from jax._language.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from jax._language.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Var
 from jax._language.trace import run_in
 from jax._language.zeros import UndefinedPrimal, Zero
-from jax._transforms.batch import AxisData, named_axes_of
+from jax._transforms.batch import AxisData, match_axis, named_axes_of
 from jax._transforms.jvp import jvp_jaxpr
+from jax._transforms.partial import save_everything
 from jax.experimental.checkify._interpret import checked_program, structural_rules
 from jax.experimental.checkify._state import nothing
 from jax.experimental.pallas._dims import squeezed
 from jax.experimental.pallas._mapping import INDEX, BlockMapping, GridMapping
 from jax.experimental.pallas._primitive import pallas_call_p, program_of
+from jax.experimental.pallas._specs import CostEstimate
 from jax.lax._control_common import permuted
 
 # --- derivatives ------------------------------------------------------------------------------------------------------
@@ -76,6 +79,23 @@ def _jvp_kernel(kernel: ClosedJaxpr, mapping: GridMapping, of_inputs: tuple[bool
                                                  scratch_avals=tuple(scratch))
 
 
+class Original:
+    """The parameters of a call whose derivative another one computes besides its results."""
+
+    __slots__ = ("params",)
+
+    def __init__(self, params: dict[str, Any]) -> None:
+        self.params = params
+
+    @property
+    def num_operands(self) -> int:
+        """How many of the operands of the derivative are its own; they come first."""
+        return self.params["grid_mapping"].num_inputs
+
+    def __repr__(self) -> str:
+        return self.params["name"]
+
+
 def _with_tangents(primals: Sequence[Any], tangents: Sequence[Any],
                    params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Operands and parameters of the call that computes results and, after them, their tangents."""
@@ -90,7 +110,7 @@ def _with_tangents(primals: Sequence[Any], tangents: Sequence[Any],
             pairs.append((len(primals) + sum(of_inputs[:i]), len(out_avals) + sum(of_outputs[:o])))
     types = (*out_avals, *(_tangent_type(a) for a, nz in zip(out_avals, of_outputs, strict=True) if nz))
     new = dict(params, jaxpr=kernel, grid_mapping=mapping, out_avals=types, input_output_aliases=tuple(pairs),
-               name=f"{params['name']}_jvp", cost_estimate=None)
+               name=f"{params['name']}_jvp", cost_estimate=None, original=Original(params))
     return [*primals, *given], new
 
 
@@ -113,6 +133,22 @@ def _linearize(trace: Any, primals: Any, tangents: Any, **params: Any) -> Any:
     avals, effects = pallas_call_p.abstract_eval(**new)
     found = trace.tangents.emit(pallas_call_p, operands, new, avals, effects)
     return outs, _paired(params["out_avals"], found[len(outs):])
+
+
+def _partial(policy: Any, unknown: Sequence[bool], eqn: JaxprEqn) -> Any:
+    """With values known and tangents unknown, values are computed by the original call, and by the other one again."""
+    original, params = eqn.params["original"], eqn.params
+    if not any(unknown):
+        keeps = policy is save_everything or policy(eqn.primitive, *[v.aval for v in eqn.invars], **params)
+        return eqn, None, [False] * len(eqn.outvars), list(eqn.outvars) if keeps else []
+    if original is None or any(unknown[:original.num_operands]):
+        return None, eqn, [True] * len(eqn.outvars), []
+    n = len(original.params["out_avals"])
+    values, tangents = eqn.outvars[:n], eqn.outvars[n:]
+    known = eqn.replace(invars=eqn.invars[:original.num_operands], outvars=values, params=original.params,
+                        effects=pallas_call_p.abstract_eval(**original.params)[1])
+    rest = eqn.replace(outvars=[*(DropVar(v.aval) for v in values), *tangents])
+    return known, rest, [*[False] * n, *[True] * len(tangents)], values if policy is save_everything else []
 
 
 def _transpose(cts: Any, *args: Any, name: str, **params: Any) -> list[Any]:
@@ -155,26 +191,28 @@ def _batched_kernel(kernel: ClosedJaxpr, mapping: GridMapping, size: int,
                                                  num_batched=mapping.num_batched + 1)
 
 
-def _batch(axis: AxisData, args: Any, dims: Any, *, jaxpr: ClosedJaxpr, grid_mapping: GridMapping,
-           out_avals: tuple[Any, ...], input_output_aliases: Any, **params: Any) -> Any:
-    if axis.name is not None and axis.name in named_axes_of({"jaxpr": jaxpr}):
+def _batch(axis: AxisData, args: Any, dims: Any, **params: Any) -> Any:
+    if axis.name is not None and axis.name in named_axes_of({"jaxpr": params["jaxpr"]}):
         raise NotImplementedError(f"vmap of pallas_call of {params['name']}: the kernel refers to the mapped axis "
                                   f"{axis.name!r} by name, and programs of a kernel cannot see other examples; call "
                                   "collectives outside of the kernel, and pass lax.axis_index as an operand")
     args, dims = list(args), list(dims)
-    for i, _ in input_output_aliases:
-        if dims[i] is None:
-            args[i], dims[i] = broadcast_to_axis(args[i], axis.size, 0), 0
-    found: Any = _batched_kernel(jaxpr, grid_mapping, axis.size, tuple(dims))
-    kernel, mapping = found
-    types = tuple([ShapedArray((axis.size, *a.shape), a.dtype) for a in out_avals])
-    cost = params.pop("cost_estimate")
-    if cost is not None:
-        cost = type(cost)(*[axis.size * x for x in (cost.flops, cost.transcendentals, cost.bytes_accessed,
-                                                    cost.remote_bytes_transferred)])
-    outs = pallas_call_p.bind(*args, jaxpr=kernel, grid_mapping=mapping, out_avals=types,
-                              input_output_aliases=input_output_aliases, cost_estimate=cost, **params)
+    for i, _ in params["input_output_aliases"]:
+        args[i], dims[i] = match_axis(axis.size, dims[i], 0, args[i]), 0  # as the result has it
+    outs = pallas_call_p.bind(*args, **_batched(params, axis.size, dims))
     return outs, [0] * len(outs)
+
+
+def _batched(params: dict[str, Any], size: int, dims: Sequence[int | None]) -> dict[str, Any]:
+    """The parameters of the call for a batch, which has the mapped axis in front of its results."""
+    found: Any = _batched_kernel(params["jaxpr"], params["grid_mapping"], size, tuple(dims))
+    cost, original = params["cost_estimate"], params["original"]
+    if cost is not None:
+        cost = CostEstimate(*[size * x for x in dataclasses.astuple(cost)])
+    if original is not None:
+        original = Original(_batched(original.params, size, dims[:original.num_operands]))
+    types = tuple([ShapedArray((size, *a.shape), a.dtype) for a in params["out_avals"]])
+    return dict(params, jaxpr=found[0], grid_mapping=found[1], out_avals=types, cost_estimate=cost, original=original)
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
@@ -192,6 +230,7 @@ def _checked(enabled: Any, eqn: JaxprEqn, values: list[Any]) -> Any:
 
 rules.primitive_jvps[pallas_call_p] = _jvp
 rules.primitive_linearizations[pallas_call_p] = _linearize
+rules.partial_eval_rules[pallas_call_p] = _partial
 rules.primitive_transposes[pallas_call_p] = _transpose
 rules.fancy_primitive_batchers[pallas_call_p] = _batch
 structural_rules[pallas_call_p] = _checked
