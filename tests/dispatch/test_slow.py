@@ -104,7 +104,7 @@ def test_advice_follows_what_took_long():
 
 def test_traces_are_remembered_if_they_matter():
     jaxpr = jax.make_jaxpr(lambda x: x + 1)(1.0)
-    slow.traced(jaxpr, 0.1)
+    slow.traced(jaxpr, 0.01)
     assert jaxpr not in slow._traces
     slow.traced(jaxpr, 3.0)
     assert slow._traces[jaxpr] == 3.0
