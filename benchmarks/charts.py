@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.plan import PEER_TITLES
-from benchmarks.records import GroupResults, Results
+from benchmarks.records import GroupResults, Results, overview
 from benchmarks.runner import Row
 
 
@@ -37,7 +37,7 @@ _COLOURS_KEPT = 128  # charts have few colours, and a palette makes small files
 
 
 def write(results: Results, folder: Path, dark: bool = False) -> list[Path]:
-    """Charts of all groups, as ``NAME.png`` and, if asked for, ``NAME-dark.png``.
+    """Charts of all groups and an overview, as ``NAME.png`` and, if asked for, ``NAME-dark.png``.
 
     Raises:
       ImportError: without matplotlib.
@@ -46,7 +46,7 @@ def write(results: Results, folder: Path, dark: bool = False) -> list[Path]:
     matplotlib.use("agg")
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for group in results.groups:
+    for group in (overview(results), *results.groups):
         if not group.peers:
             continue
         for colours, suffix in ((LIGHT, ""), (DARK, "-dark"))[: 2 if dark else 1]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -51,6 +52,21 @@ class Results:
     @property
     def rows(self) -> list[Row]:
         return [row for group in self.groups for row in group.rows]
+
+
+def overview(results: Results) -> GroupResults:
+    """Geometric means of the ratios of each group, or section of one, as rows in which we take a second."""
+    found = GroupResults("overview", "Overview: geometric means", "概览：几何平均")
+    for group in results.groups:
+        for section, rows in group.sections.items():
+            ratios = {peer: [r for row in rows if (r := row.ratio(peer)) is not None] for peer in PEERS}
+            means = {peer: statistics.geometric_mean(values) for peer, values in ratios.items() if values}
+            if means:
+                title = f"{group.title.partition(':')[0]}{section and ': '}{section.lower()}"
+                title += f" ({max(len(values) for values in ratios.values())})"
+                seconds = {peer: [1 / mean] for peer, mean in means.items()}
+                found.rows.append(Row(Measure(f"{group.name} {section}", title), [1.0], seconds))
+    return found
 
 
 def collect(rows: Sequence[Row], versions: dict[str, dict[str, str]]) -> Results:

@@ -43,7 +43,7 @@ WORDS = {
         machine="{cpu}, {cores} cores, {memory_gib} GiB of memory, {system} ({architecture})",
         level="{ratio} (≤ {level})",
         missed="**{ratio}** (missed: ≤ {level})",
-        alt="Chart of the ratios in the table below",
+        alt="Chart of the ratios",
         all_reached="All {total} levels are reached.",
         some_missed="{reached} of {total} levels are reached. Missed: {names}.",
         mean="Geometric mean over the suite of {count} models, {kind}: {mean}.",
@@ -59,7 +59,7 @@ WORDS = {
         machine="{cpu}，{cores} 核，内存 {memory_gib} GiB，{system}（{architecture}）",
         level="{ratio}（≤ {level}）",
         missed="**{ratio}**（未达到：≤ {level}）",
-        alt="下表中各比值的图",
+        alt="比值图",
         all_reached="全部 {total} 项水平均已达到。",
         some_missed="{total} 项水平中达到 {reached} 项。未达到：{names}。",
         mean="{count} 个模型的几何平均，{kind}：{mean}。",
@@ -86,10 +86,11 @@ def write(results: Results) -> list[Path]:
 def page(results: Results, language: str) -> str:
     """The page in one language: the template with what is in the file."""
     words = WORDS[language]
+    summary = "\n".join(f"- {line}" for line in _summary(results.rows, words))
     text = (_HERE / f"page.{language}.md").read_text(encoding="utf-8")
     parts = {
         "machine": _machine(results, language),
-        "summary": "\n".join(f"- {line}" for line in _summary(results.rows, words)),
+        "overview": f"{_pictures('overview', words)}\n\n{summary}",
         "groups": "\n\n".join(_group(group, language) for group in results.groups if group.peers),
     }
     for name, part in parts.items():
@@ -120,18 +121,21 @@ def _summary(rows: Sequence[Row], words: Words) -> list[str]:
     return lines
 
 
+def _pictures(name: str, words: Words) -> str:
+    """The theme shows one of the two, by the colours that the reader has chosen."""
+    return "\n".join(f"![{words.alt}](../images/benchmarks/{name}{suffix}.png#only-{kind})"
+                     for suffix, kind in (("", "light"), ("-dark", "dark")))
+
+
 def _group(group: GroupResults, language: str) -> str:
     words = WORDS[language]
     title, note = (group.title_zh, group.note_zh) if language == "zh" else (group.title, group.note)
-    # The theme shows one of the two pictures, by the colours that the reader has chosen.
-    pictures = "\n".join(f"![{words.alt}](../images/benchmarks/{group.name}{suffix}.png#only-{kind})"
-                         for suffix, kind in (("", "light"), ("-dark", "dark")))
     lines = [f"| {words.measure} | {' | '.join(words.peers[peer] for peer in group.peers)} |",
              f"| --- |{' ---: |' * len(group.peers)}"]
     for row in (row for rows in group.sections.values() for row in rows):
         cells = [_cell(row.ratio(peer), row.measure.level(peer), words) for peer in group.peers]
         lines.append(f"| {_escaped(row.measure.title)} | {' | '.join(cells)} |")
-    return "\n\n".join(filter(None, (f"## {title}", note, pictures, "\n".join(lines))))
+    return "\n\n".join(filter(None, (f"## {title}", note, _pictures(group.name, words), "\n".join(lines))))
 
 
 def _cell(ratio: float | None, level: float | None, words: Words) -> str:

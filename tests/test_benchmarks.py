@@ -110,6 +110,18 @@ def test_results_files_hold_everything(tmp_path):
     assert records.read(tmp_path / "a" / "results.json") == _results()
 
 
+def test_the_overview_has_geometric_means():
+    rows = {row.measure.title: row for row in records.overview(_results()).rows}
+    assert list(rows) == ["Made up: first (1)", "Made up: second (1)"]  # what has no peer has no mean
+    assert rows["Made up: second (1)"].ratio("numpy") == pytest.approx(10 / 9)
+    group = _group()
+    group.rows = [runner.Row(Measure(name, name), [1.0], {"torch": [s]}) for name, s in (("a", 2.0), ("b", 8.0))]
+    results = _results()
+    results.groups = [group]
+    (row,) = records.overview(results).rows
+    assert row.ratio("torch") == pytest.approx(0.25) and row.measure.title == "Made up (2)"
+
+
 @pytest.mark.quick
 def test_pages_are_made_from_results():
     english, chinese = report.page(_results(), "en"), report.page(_results(), "zh")
@@ -127,7 +139,7 @@ def test_the_published_page_is_what_the_command_makes(language):
     path = report.PAGES / language / "benchmarks.md"
     assert path.read_text(encoding="utf-8") == report.page(results, language), "run python -m benchmarks --report"
     shown = re.findall(r"\((\.\./images/[^)#]*)#only-(?:light|dark)\)", path.read_text(encoding="utf-8"))
-    assert len(shown) == 2 * len(results.groups)
+    assert len(shown) == 2 + 2 * len(results.groups)
     assert all((path.parent / name).exists() for name in shown)
 
 
@@ -166,7 +178,8 @@ def test_nothing_in_a_chart_is_cut_off_or_covered(colours):
 def test_charts_are_files(tmp_path):
     pytest.importorskip("matplotlib")
     from benchmarks import charts
-    assert sorted(p.name for p in charts.write(_results(), tmp_path, dark=True)) == ["made-up-dark.png", "made-up.png"]
+    assert sorted(p.name for p in charts.write(_results(), tmp_path, dark=True)) == [
+        "made-up-dark.png", "made-up.png", "overview-dark.png", "overview.png"]
     assert all(p.read_bytes().startswith(b"\x89PNG") for p in tmp_path.iterdir())
 
 

@@ -20,9 +20,9 @@ _CUMULATIVE = tuple(
                          ("middle", "100x100x100, axis 1"))
 )
 
-GROUP = Group("loops", "Loops and cumulative operations", "循环与累积运算", (
+GROUP = Group("loops", "Loops", "循环", (
     Program("benchmarks.measures.loops", (
-        *(Measure(name, title, 1.05, section="Loops of 1e5 steps") for name, title in _LOOPS.items()),
+        *(Measure(name, title, 1.05, section="1e5 steps") for name, title in _LOOPS.items()),
         *_CUMULATIVE,
     ), rounds=3),
 ), note="Loops are compiled and take 1e5 steps; arrays are float32.", note_zh="循环均已编译，各 10 万步；数组为 float32。")
