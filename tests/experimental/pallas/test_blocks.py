@@ -43,7 +43,8 @@ CUTS = {
     "beyond the end": ((4, 3), lambda i, j: (i + 1, 2 * j), (3, 2)),
     "before the start": ((4, 3), lambda i, j: (i - 1, j), (3, 3)),
     "far away": ((4, 3), lambda i, j: (5 * i - 5, 3 * j), (3, 2)),
-    "map without known bounds": ((4, 3), lambda i, j: (i * i - 1, i ^ j), (3, 3)),
+    "map without known bounds": ((4, 3), lambda i, j: (i * i - 1, jnp.bitwise_count(i)), (3, 3)),
+    "divisions": ((4, 3), lambda i, j: ((i - 1) // 2 + i % 2, (3 * i - j) % 4), (3, 3)),
     "larger than the array": ((16, 3), lambda i: (0, i), (3,)),
     "elements": ((pl.Element(4), 7), lambda i: (2 * i, 0), (4,)),
     "elements beyond": ((pl.Element(4), 7), lambda i: (3 * i, 0), (4,)),
@@ -126,4 +127,6 @@ def test_blocks_that_are_known_to_be_inside_cost_no_copies():
     assert "stablehlo.pad" not in loop(lambda i: pl.num_programs(0) - 1 - i)
     assert "stablehlo.pad" not in loop(lambda i: jax.lax.div(i * 2, 2))
     assert "stablehlo.pad" in loop(lambda i: i + 1)
-    assert "stablehlo.clamp" in loop(lambda i: i ^ 1) and "stablehlo.clamp" not in loop(lambda i: jnp.minimum(i, 1))
+    assert "stablehlo.pad" not in loop(lambda i: (i + 3) // 2 % 2)
+    assert "stablehlo.pad" not in loop(lambda i: jnp.where(i, 0, 1))
+    assert "stablehlo.clamp" in loop(lambda i: jnp.bitwise_count(i)) and "stablehlo.clamp" not in loop(lambda i: i ^ 1)

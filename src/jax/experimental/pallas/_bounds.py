@@ -1,9 +1,16 @@
-"""Bounds of what integer programs compute, so that blocks which are inside of their arrays are cut without further care."""
+"""Bounds of what index maps return, so that blocks which are inside of their arrays are cut without further care.
+
+An index map is evaluated in NumPy, once for all points of the grid: along each axis of the grid there is one axis of an
+array, and broadcasting keeps those apart that a value does not depend on.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from jax import lax
 from jax._api.jit_primitive import jit_p
@@ -12,63 +19,80 @@ from jax._language.jaxpr import ClosedJaxpr, Literal
 Bounds = tuple[int, int] | None  # the least and the greatest value, or nothing is known
 
 _LIMIT = 2**31 - 1
+_MOST_POINTS = 2**18
 
 
-def _products(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-    found = [x * y for x in a for y in b]
-    return min(found), max(found)
+def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    return None if (b == 0).any() else np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
 
 
-def _quotients(a: tuple[int, int], b: tuple[int, int]) -> Bounds:
-    if b[0] != b[1] or b[0] <= 0:
-        return None
-    return tuple([abs(x) // b[0] * (1 if x >= 0 else -1) for x in a])  # type: ignore[return-value]
+def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    return None if (b == 0).any() else np.fmod(a, b)
 
 
-def _remainders(a: tuple[int, int], b: tuple[int, int]) -> Bounds:
-    if b[0] <= 0:
-        return None
-    most = b[1] - 1
-    return (-most if a[0] < 0 else 0), (most if a[1] > 0 else 0)
+def _selected(which: np.ndarray, *cases: np.ndarray) -> np.ndarray | None:
+    return np.where(which, cases[1], cases[0]) if len(cases) == 2 else None
 
 
-_rules: dict[Any, Callable[..., Bounds]] = {
-    lax.add_p: lambda a, b: (a[0] + b[0], a[1] + b[1]),
-    lax.sub_p: lambda a, b: (a[0] - b[1], a[1] - b[0]),
-    lax.mul_p: _products,
-    lax.div_p: _quotients,
-    lax.rem_p: _remainders,
-    lax.neg_p: lambda a: (-a[1], -a[0]),
-    lax.max_p: lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
-    lax.min_p: lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
-    lax.clamp_p: lambda lo, x, hi: (min(max(x[0], lo[0]), hi[0]), min(max(x[1], lo[1]), hi[1])),
-    lax.convert_element_type_p: lambda a: a,
+def _converted(x: np.ndarray, new_dtype: Any, **params: Any) -> np.ndarray | None:
+    if new_dtype == np.bool_:
+        return x != 0
+    return x.astype(np.int64) if new_dtype == np.int32 or new_dtype == np.int64 else None
+
+
+# The numbers are int64, and truth values bool.
+_rules: dict[Any, Callable[..., Any]] = {
+    lax.add_p: np.add, lax.sub_p: np.subtract, lax.mul_p: np.multiply, lax.neg_p: np.negative, lax.max_p: np.maximum,
+    lax.min_p: np.minimum, lax.sign_p: np.sign, lax.abs_p: np.abs, lax.eq_p: np.equal, lax.ne_p: np.not_equal,
+    lax.lt_p: np.less, lax.le_p: np.less_equal, lax.gt_p: np.greater, lax.ge_p: np.greater_equal, lax.and_p: np.bitwise_and,
+    lax.or_p: np.bitwise_or, lax.xor_p: np.bitwise_xor, lax.not_p: np.invert, lax.div_p: _quotient, lax.rem_p: _remainder,
+    lax.select_n_p: _selected, lax.clamp_p: lambda low, x, high: np.minimum(np.maximum(x, low), high),
+    lax.square_p: np.square, lax.integer_pow_p: lambda x, y: x**y if y >= 0 else None,
+    lax.convert_element_type_p: _converted, lax.broadcast_in_dim_p: lambda x, **params: x,
 }
 
 
-def bounds_of(closed: ClosedJaxpr, given: Sequence[Bounds]) -> list[Bounds]:
-    """Bounds of the results of a program on scalars, from those of its arguments."""
-    jaxpr = closed.jaxpr
-    env: dict[Any, Bounds] = dict(zip(jaxpr.invars, given, strict=True))
+def bounds_of(index_map: ClosedJaxpr, grid: Sequence[int]) -> list[Bounds]:
+    """Bounds of the results of an index map, over the whole grid."""
+    if not math.prod(grid):
+        return [None] * len(index_map.jaxpr.outvars)
+    axes = [np.arange(n).reshape([n if i == k else 1 for i in range(len(grid))]) for k, n in enumerate(grid)]
+    return [None if x is None else (int(x.min()), int(x.max())) for x in _evaluated(index_map, axes)]
 
-    def read(v: Any) -> Bounds:
+
+def _evaluated(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+    """The results of a program on scalars; None for those that are not known."""
+    jaxpr = closed.jaxpr
+    env: dict[Any, Any] = dict(zip(jaxpr.invars, args, strict=True))
+
+    def read(v: Any) -> Any:
         if type(v) is not Literal:
             return env.get(v)
-        try:
-            return int(v.val), int(v.val)
-        except (TypeError, ValueError):
-            return None
+        value = np.asarray(v.val)
+        return value if value.dtype == np.bool_ else value.astype(np.int64) if value.dtype.kind in "iu" else None
 
     for eqn in jaxpr.eqns:
         values = [read(v) for v in eqn.invars]
         if eqn.primitive is jit_p:
-            env.update(zip(eqn.outvars, bounds_of(eqn.params["jaxpr"], values), strict=True))
+            env.update(zip(eqn.outvars, _evaluated(eqn.params["jaxpr"], values), strict=True))
             continue
         rule = _rules.get(eqn.primitive)
-        found = rule(*values) if rule is not None and None not in values else None
-        if found is not None and max(map(abs, found)) <= _LIMIT:  # beyond, numbers may wrap
-            env[eqn.outvars[0]] = found
+        if rule is not None and all(x is not None for x in values) and _is_index(eqn.outvars[0].aval):
+            env[eqn.outvars[0]] = _applied(rule, values, eqn.params)
     return [read(v) for v in jaxpr.outvars]
+
+
+def _is_index(aval: Any) -> bool:
+    return aval.shape == () and aval.dtype in (np.int32, np.int64, np.bool_)
+
+
+def _applied(rule: Callable[..., Any], values: Sequence[np.ndarray], params: dict[str, Any]) -> np.ndarray | None:
+    if math.prod(np.broadcast_shapes(*[x.shape for x in values])) > _MOST_POINTS:
+        return None
+    found = rule(*values) if isinstance(rule, np.ufunc) or not params else rule(*values, **params)
+    if found is None or (found.dtype != np.bool_ and np.abs(found).max() > _LIMIT):  # beyond, numbers may wrap
+        return None
+    return found
 
 
 __all__ = ["Bounds", "bounds_of"]

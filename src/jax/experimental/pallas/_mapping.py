@@ -59,8 +59,7 @@ class BlockMapping:
 
     def bounds(self, grid: tuple[int, ...]) -> list[Bounds]:
         """For each axis the least and greatest value that the index map returns; None if unknown."""
-        given: list[Bounds] = [(0, max(n - 1, 0)) for n in grid]
-        return [place for place, _ in self.places(bounds_of(self.index_map_jaxpr, given))]
+        return [place for place, _ in self.places(bounds_of(self.index_map_jaxpr, grid))]
 
     def __repr__(self) -> str:
         return f"BlockMapping(block_shape={self.block_shape})"
