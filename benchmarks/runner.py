@@ -7,8 +7,10 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.plan import MEANS, PEERS, SUITE, Measure, Program
 
@@ -43,12 +45,14 @@ class Implementation:
             raise RuntimeError(f"{self.label}: {' '.join(arguments)} failed\n{done.stderr[-3000:]}")
         return done.stdout
 
-    def versions(self) -> dict[str, str]:
+    def versions(self, packages: Sequence[str] = ("jax", "jaxlib", "numpy")) -> dict[str, str]:
+        """Versions of packages, and of Python."""
         source = (
-            "import json, sys, jax, jaxlib; print(json.dumps({'jax': jax.__version__,"
-            " 'jaxlib': jaxlib.__version__, 'python': sys.version.split()[0]}))"
+            "import json, sys; from importlib import import_module;"
+            "found = {name: import_module(name).__version__ for name in sys.argv[1:]};"
+            "print(json.dumps({**found, 'python': sys.version.split()[0]}))"
         )
-        return json.loads(self.run(["-c", source]))
+        return json.loads(self.run(["-c", source, *packages]))
 
 
 OURS = Implementation("ours", sys.executable, (str(ROOT / "src"), str(ROOT)))
@@ -85,22 +89,6 @@ class Row:
     def fails(self) -> bool:
         return any(self.verdict(peer) == "FAIL" for peer in PEERS)
 
-    def as_json(self) -> dict:
-        peers = [peer for peer in PEERS if self.peers.get(peer)]
-        return {
-            "name": self.measure.name,
-            "seconds": {"ours": self.ours, **{peer: self.peers[peer] for peer in peers}},
-            "ratios": {peer: self.ratio(peer) for peer in peers},
-            "levels": {peer: level for peer in PEERS if (level := self.measure.level(peer)) is not None},
-            "verdicts": {peer: verdict for peer in peers if (verdict := self.verdict(peer))},
-        }
-
-    @classmethod
-    def from_json(cls, measure: Measure, record: dict) -> Row:
-        """The row of a results file; level and title are the plan's of today."""
-        seconds = dict(record["seconds"])
-        return cls(measure, seconds.pop("ours"), seconds)
-
 
 def measure(program: Program, ours: Implementation, theirs: Implementation | None, rounds: int,
             torch: Implementation | None = None) -> list[Row]:
@@ -133,17 +121,29 @@ def _seconds_of(implementation: Implementation, arguments: list[str]) -> dict:
     return json.loads(implementation.run(arguments).splitlines()[-1])
 
 
-def means(rows: list[Row]) -> list[str]:
-    """Lines with the geometric means of the suite's ratios, compiling and running."""
-    lines = []
+class Mean(NamedTuple):
+    """A geometric mean of ratios."""
+
+    mean: float
+    count: int
+    level: float
+
+
+def suite_means(rows: Sequence[Row]) -> dict[str, Mean]:
+    """Geometric means of the suite's ratios against the reference, of compiling and of running."""
+    found = {}
     for kind, level in MEANS.items():
         names = {f"{kind}_{p.arguments[0]}" for p in SUITE}
         ratios = [ratio for row in rows if row.measure.name in names and (ratio := row.ratio()) is not None]
         if ratios:
-            mean = statistics.geometric_mean(ratios)
-            verdict = "pass" if mean <= level else "FAIL"
-            lines.append(f"geometric mean of {len(ratios)} ratios, {kind}: {mean:.3f} (level {level:g}, {verdict})")
-    return lines
+            found[kind] = Mean(statistics.geometric_mean(ratios), len(ratios), level)
+    return found
+
+
+def means(rows: Sequence[Row]) -> list[str]:
+    """The same as lines of text."""
+    return [f"geometric mean of {m.count} ratios, {kind}: {m.mean:.3f} (level {m.level:g}, "
+            f"{'pass' if m.mean <= m.level else 'FAIL'})" for kind, m in suite_means(rows).items()]
 
 
 def duration(values: list[float]) -> str:

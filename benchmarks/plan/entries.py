@@ -14,7 +14,7 @@ PEER_TITLES = {"reference": "the reference", "numpy": "NumPy", "torch": "PyTorch
 class Measure:
     """One row of the table. The numbers are levels: the largest acceptable ratio of our time and that of a peer.
 
-    ``None`` sets no level; what was measured is shown in any case.
+    ``None`` sets no level; what was measured is shown in any case. Rows of one ``section`` stand together under its name.
     """
 
     name: str
@@ -23,6 +23,7 @@ class Measure:
     numpy: float | None = None
     torch: float | None = None
     first: float | None = None
+    section: str = ""
 
     def level(self, peer: str) -> float | None:
         return getattr(self, peer)

@@ -44,6 +44,8 @@ class ExtendedDType:
     name: str
     itemsize: int
     type: type[extended]
+    # The plain dtype that ``convert_element_type`` turns values from and into, without changing what carries them.
+    representation: np.dtype | None = None
 
     def physical_element_aval(self) -> tuple[tuple[int, ...], np.dtype]:
         """Shape and dtype of the block of physical elements that carries one element."""

@@ -67,9 +67,23 @@ def test_lines_that_make_most_operations_and_what_helps():
     assert "It has 1101 operations (1100 sin, 1 add)" in text
     first, second = (line for line in text.splitlines() if "(unrolled):" in line)
     assert first.split()[0] == "1100" and "x = jnp.sin(x)" in first and second.split()[0] == "1"
-    assert "made 1100 operations. If it stands in a Python loop, jax.lax.scan" in text
+    assert "1100 operations were made at " in text and "in a Python loop, jax.lax.scan" in text
     assert "jax_compilation_cache_dir keeps compiled programs" in text
     assert "jax_disable_most_optimizations compiles faster" in text
+
+
+def test_the_loop_may_be_around_a_function():
+    def layer(x):
+        return jnp.sin(x)
+
+    def network(x):
+        for _ in range(1100):
+            x = layer(x)
+        return x
+
+    text = summary(network, np.float32(1))
+    (advice,) = (line for line in text.splitlines() if "operations were made at" in line)
+    assert "layer), called at " in advice and "network)" in advice.split("called at")[1]
 
 
 def test_inner_programs_count_once():
@@ -90,7 +104,7 @@ def test_advice_follows_what_took_long():
 
 def test_traces_are_remembered_if_they_matter():
     jaxpr = jax.make_jaxpr(lambda x: x + 1)(1.0)
-    slow.traced(jaxpr, 0.1)
+    slow.traced(jaxpr, 0.01)
     assert jaxpr not in slow._traces
     slow.traced(jaxpr, 3.0)
     assert slow._traces[jaxpr] == 3.0

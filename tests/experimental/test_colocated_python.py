@@ -1,12 +1,20 @@
 """Functions on the hosts of devices; the face of arrays of extended dtypes; what is not here and says so."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import jax
 import jax.numpy as jnp
 from jax.experimental import EArray, mosaic
-from jax.experimental.colocated_python import colocated_cpu_devices, colocated_python, colocated_python_class
+from jax.experimental.colocated_python import (
+    colocated_cpu_devices,
+    colocated_python,
+    colocated_python_class,
+    obj_backend,
+    serialization,
+)
 
 
 @colocated_python
@@ -46,6 +54,44 @@ def test_classes(devices):
     assert [int(counter.add(x)), int(counter.add(x))] == [14, 15] and made == [3]
     with pytest.raises(AttributeError, match="the colocated class Counter has no public method 'n'"):
         counter.n  # noqa: B018
+
+
+def test_an_object_is_made_once():
+    start, made = threading.Barrier(4), []
+
+    def make():
+        made.append(len(made))
+        if len(made) == 1:
+            raise OSError("try again")
+        return object()
+    instance = obj_backend.Instance(make)
+    with pytest.raises(OSError, match="try again"):
+        instance.get()
+    got = []
+    threads = [threading.Thread(target=lambda: (start.wait(10), got.append(instance.get()))) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert made == [0, 1] and len(got) == 4 and len(set(map(id, got))) == 1
+
+
+@pytest.mark.quick
+def test_references_to_devices_as_bytes(devices, monkeypatch):
+    assert serialization._get_cpu_device_map() == {d.id: d for d in jax.devices("cpu")}
+    monkeypatch.setattr(serialization, "_get_cpu_device_map", lambda: {d.id: d for d in devices})
+    mesh = jax.sharding.Mesh(np.array(devices).reshape(2, 4), ("x", "y"), axis_types=(jax.sharding.AxisType.Explicit,) * 2)
+    held = {"mesh": mesh, "device": devices[3], "one": jax.sharding.SingleDeviceSharding(devices[1]),
+            "named": jax.NamedSharding(mesh, jax.P("x", None)), "list": serialization.DeviceList(tuple(devices[:2])),
+            "function": np.sin}
+    data = serialization.dumps(held)
+    assert serialization.loads(data) == held and serialization.loads(data)["mesh"].axis_types == mesh.axis_types
+    far = serialization.dumps(devices[3]).replace(b"K\x03", b"K\x63")
+    with pytest.raises(ValueError, match=r"no CPU devices of the numbers \[99\] here"):
+        serialization.loads(far)
+    accelerator = type("Device", (), {"platform": "gpu", "__str__": lambda self: "gpu:0"})()
+    with pytest.raises(ValueError, match="got one to gpu:0"):
+        serialization._reduce_device_list([accelerator])
 
 
 def test_cpu_devices(devices, monkeypatch):

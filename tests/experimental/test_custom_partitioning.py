@@ -118,6 +118,14 @@ def test_rules_in_text():
     assert f.sharding_rule == SdyShardingRule(((BATCHING, CompoundFactor("h", "d"), "k"), ("k",)), ((BATCHING, "h", "d"),),
                                               reduction_factors=("k",))
     assert str(f.sharding_rule) == "SdyShardingRule('... (h d) k, k -> ... h d')"
+    f.def_partition(print, sharding_rule=" rows_1(a b),->rows_1 (c) ", a=2, b=3)
+    assert str(f.sharding_rule) == "SdyShardingRule('rows_1 (a b),  -> rows_1 c')"
+
+
+def test_roles_of_many_factors_are_in_order():
+    names = [f"f{i}" for i in range(30)]
+    text = SdyShardingRule((names,), (names[:18],), reduction_factors=names[:17:-1]).attribute([(2,) * 30], [(2,) * 18])
+    assert f"reduction={{{', '.join(f'z_{i}' for i in range(1, 13))}}}" in text
 
 
 @pytest.mark.parametrize("make, text", [
@@ -135,6 +143,10 @@ def test_rules_in_text():
     (lambda: custom_partitioning(print).def_partition(print, sharding_rule="i j"), "not of the form 'operands -> results'"),
     (lambda: custom_partitioning(print).def_partition(print, sharding_rule="i+ -> i"), r"has '\+' where"),
     (lambda: custom_partitioning(print).def_partition(print, sharding_rule="(i j -> i"), r"has '\(' where"),
+    (lambda: custom_partitioning(print).def_partition(print, sharding_rule="i j) -> i"), r"has '\)' where"),
+    (lambda: custom_partitioning(print).def_partition(print, sharding_rule="i -> ()"), r"has '\(\)' where"),
+    (lambda: custom_partitioning(print).def_partition(print, sharding_rule="(...) -> i"), r"has '...' where"),
+    (lambda: custom_partitioning(print).def_partition(print, sharding_rule="1i -> i"), r"has '1i' where"),
 ])
 def test_misuse_of_rules(make, text):
     with pytest.raises(ValueError, match=text):

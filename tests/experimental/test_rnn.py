@@ -93,3 +93,24 @@ def test_misuse(change, error, text):
              "bidirectional")
     with pytest.raises(error, match=text):
         rnn.lstm(**{**dict(zip(names, problem(1, False), strict=True)), **change})
+
+
+def test_types_of_cudnn_operations(monkeypatch):
+    from jax.core import ShapedArray
+    f32, asked = np.dtype(np.float32), []
+    x, state, w = ShapedArray((2, 5, 3), f32), ShapedArray((4, 2, 4), f32), ShapedArray((736,), f32)
+    lengths, sizes = ShapedArray((2,), np.dtype(np.int32)), (3, 4, 2, 0.0, True, True)
+    with pytest.raises(RuntimeError, match=r"CUDA plugin.*rnn\.lstm runs without it"):
+        rnn.rnn_abstract_eval(x, state, state, w, lengths, *sizes)
+
+    class Kernels:
+        @staticmethod
+        def compute_rnn_workspace_reserve_space_sizes(*args):
+            asked.append(args)
+            return 7, 100
+    monkeypatch.setattr(rnn.gpu_rnn, "_cuda_rnn", Kernels)
+    outs = rnn.rnn_abstract_eval(x, state, state, w, lengths, *sizes)
+    assert [o.shape for o in outs] == [(2, 5, 8), (4, 2, 4), (4, 2, 4), (100,)] and outs[1] == state
+    assert asked == [(3, 4, 2, 2, 5, 0.0, True, True)]
+    assert rnn.rnn_bwd_abstract_eval(outs[0], state, state, x, state, state, w, *outs[::3], lengths, *sizes) == \
+        (x, state, state, w)

@@ -37,6 +37,11 @@ own = jax.grad(lambda v: (v ** 2).sum())(a).addressable_shards
 assert own[0].data.tolist() == (2 * whole[4 * index:4 * index + 2]).tolist()
 assert together.process_allgather(np.float32(index)).tolist() == [0.0, 1.0]
 assert together.broadcast_one_to_all(np.arange(2) + index).tolist() == [0, 1]
+part = np.arange(4.0, dtype=np.float32) + 10 * index
+b = together.host_local_array_to_global_array(part, mesh, jax.P("x"))
+assert b.shape == (8,) and b.sharding == rows
+assert together.global_array_to_host_local_array(b, mesh, jax.P("x")).tolist() == part.tolist()
+assert together.ltg_abstract_eval(jax.typeof(part), global_mesh=mesh, pspec=jax.P("x")).shape == (8,)
 together.sync_global_devices("here")
 try:
     together.assert_equal(np.arange(2) + index, "the seeds differ")

@@ -13,6 +13,7 @@ from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, jaxprs_in_params
 
 logger = logging.getLogger("jax.program")
 _LINES = 5
+_CALLERS = 3  # how far up the line with most operations is followed
 _MANY = 1000  # operations from one line that suggest an unrolled loop
 _traces: weakref.WeakKeyDictionary[ClosedJaxpr, float] = weakref.WeakKeyDictionary()
 
@@ -27,7 +28,7 @@ class Timing(NamedTuple):
 def traced(jaxpr: ClosedJaxpr, seconds: float) -> None:
     """Remembers how long a trace took, if it took long enough to matter in a summary."""
     least = config.slow_compile_report_secs.value
-    if 0 <= least <= 20 * seconds:
+    if 0 <= least <= 200 * seconds:  # the summary shows tenths of a second
         _traces[jaxpr] = seconds
 
 
@@ -63,7 +64,7 @@ def summary(name: str, timing: Timing, tracing: float, compiling: float) -> str:
     if lines:
         text.append("Most of them come from:")
         text += [f"  {n:>7}  {frames[key]}: {frames[key].text()}" for key, n in lines.most_common(_LINES)]
-    advice = _advice(jaxpr, count, lines.most_common(1), tracing, compiling)
+    advice = _advice(jaxpr, count, _way_to(jaxpr.jaxpr, lines), tracing, compiling)
     text += ["What would help:", *(f"  - {a}" for a in advice)]
     return "\n".join(text)
 
@@ -81,11 +82,23 @@ def equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
                     waiting.append(inner)
 
 
-def _advice(jaxpr: ClosedJaxpr, count: int, top: list[tuple[Any, int]], tracing: float, compiling: float) -> list[str]:
+def _way_to(jaxpr: Jaxpr, lines: collections.Counter[Any]) -> tuple[int, str]:
+    """How many operations the line with most has made, and which it is, with its callers: the loop may be around them."""
+    [(top, count)] = lines.most_common(1) or [(None, 0)]
+    ways: collections.Counter[tuple[str, ...]] = collections.Counter()
+    if count >= _MANY:
+        for eqn in equations(jaxpr):
+            frames = source.user_frames(eqn.source_info.traceback, 1)
+            if frames and (frames[0].file_name, frames[0].line) == top:
+                ways[tuple(map(str, source.user_frames(eqn.source_info.traceback, 1 + _CALLERS)))] += 1
+    return count, ", called at ".join(ways.most_common(1)[0][0]) if ways else ""
+
+
+def _advice(jaxpr: ClosedJaxpr, count: int, top: tuple[int, str], tracing: float, compiling: float) -> list[str]:
     found = []
-    if top and top[0][1] >= _MANY:
-        file_name, line = top[0][0]
-        found.append(f"{file_name}:{line} made {top[0][1]} operations. If it stands in a Python loop, jax.lax.scan or "
+    made, way = top
+    if way:
+        found.append(f"{made} operations were made at {way}. If one of these lines stands in a Python loop, jax.lax.scan or "
                      "jax.lax.fori_loop compile its body once.")
     elif count >= 5 * _MANY:
         found.append("the program is large. Parts that repeat (layers, steps) compile once as the body of jax.lax.scan, or "

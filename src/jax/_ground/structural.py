@@ -15,7 +15,7 @@ from jax._language.primitive import Primitive
 from jax._language.trace import current_trace
 from jax._language.zeros import UndefinedPrimal, Zero, is_undefined_primal
 from jax._lowering import hlo
-from jax._lowering.rules import fusible, register_elementwise, register_lowering
+from jax._lowering.rules import fusible, pointwise, register_elementwise, register_lowering, structural
 from jax._runtime.backend import default_device, on_clear
 from jax._runtime.transfer import to_device
 from jax.dtypes import ExtendedDType
@@ -157,6 +157,7 @@ def _broadcast_batch(args: Any, dims: Any, *, shape: Any, broadcast_dimensions: 
 broadcast_in_dim_p.def_abstract_eval(_broadcast_abstract)
 register_lowering(broadcast_in_dim_p, _broadcast_lower)
 fusible[broadcast_in_dim_p] = 0
+structural["broadcast_in_dim"] = broadcast_in_dim_p
 rules.primitive_transposes[broadcast_in_dim_p] = _broadcast_transpose
 rules.primitive_batchers[broadcast_in_dim_p] = _broadcast_batch
 
@@ -215,6 +216,7 @@ def inverse_permutation(permutation: Sequence[int]) -> tuple[int, ...]:
 transpose_p.def_abstract_eval(_transpose_abstract)
 register_lowering(transpose_p, lambda ctx, x, permutation: [hlo.transpose(x, ctx.avals_out[0], permutation)])
 fusible[transpose_p] = 0
+structural["transpose"] = transpose_p
 rules.primitive_transposes[transpose_p] = \
     lambda ct, x, permutation: [permute(ct, inverse_permutation(permutation))]
 rules.primitive_batchers[transpose_p] = _transpose_batch
@@ -252,14 +254,23 @@ def weak_as(x: Any, aval: Any) -> Any:
     return convert(x, got.dtype, aval.weak_type)
 
 
+def _can_convert(have: Any, want: Any) -> bool:
+    """Whether both dtypes are plain, or an extended one is only seen as what carries it."""
+    if isinstance(have, ExtendedDType):
+        return want == have or want == have.representation
+    return not isinstance(want, ExtendedDType) or have == want.representation
+
+
 def _convert_abstract(x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) -> Any:
-    if isinstance(x.dtype, ExtendedDType) != isinstance(new_dtype, ExtendedDType):
+    if not _can_convert(x.dtype, new_dtype):
         raise TypeError(f"convert_element_type: {x.dtype} and {new_dtype} cannot be converted into one another; "
                         "for PRNG keys see jax.random.key_data and jax.random.wrap_key_data")
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
 def _convert_lower(ctx: Any, x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) -> Any:
+    if isinstance(new_dtype, ExtendedDType) or isinstance(ctx.avals_in[0].dtype, ExtendedDType):
+        return [x]  # another view of the array that carries it
     return [hlo.convert_element_type(x, ctx.avals_in[0], ctx.avals_out[0])]
 
 
@@ -285,6 +296,7 @@ def _convert_batch(args: Any, dims: Any, **params: Any) -> Any:
 convert_element_type_p.def_abstract_eval(_convert_abstract)
 register_lowering(convert_element_type_p, _convert_lower)
 fusible[convert_element_type_p] = 1
+pointwise.add(convert_element_type_p)
 rules.primitive_jvps[convert_element_type_p] = _convert_jvp
 rules.primitive_transposes[convert_element_type_p] = _convert_transpose
 rules.primitive_batchers[convert_element_type_p] = _convert_batch

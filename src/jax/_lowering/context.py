@@ -157,7 +157,7 @@ class ModuleContext:
 
     __slots__ = ("state", "context", "module", "body", "platforms", "name", "functions", "used_names", "axis_env",
                  "keepalives", "host_callbacks", "channels", "big_consts", "backend", "lowering_parameters", "spread",
-                 "fenced")
+                 "fenced", "overrides")
 
     def __init__(self, state: MlirState, platforms: tuple[str, ...], name: str) -> None:
         self.state = state
@@ -175,6 +175,7 @@ class ModuleContext:
         self.big_consts: dict[Any, Any] = {}
         self.backend: Any = None
         self.lowering_parameters: dict[str, Any] = {}
+        self.overrides: dict[Any, Any] = {}  # rules for this module alone
         self.fenced = False  # whether it relies on barriers that hold until operations have been fused
         self.spread: Any = None  # where the program runs, if that is not one device
 

@@ -98,6 +98,8 @@ class Body:
         self.state: MlirState = module.state
         self.traceback: Any = None
         self.overrides = rules.platform_rules(platforms)
+        if module.overrides:
+            self.overrides = {**self.overrides, **module.overrides}
         self.eqn: JaxprEqn | None = None  # the last one that a rule lowered
         self.tagging = False
 
@@ -306,7 +308,11 @@ def lower_by_batching(ctx: LoweringContext, values: Sequence[Any], params: dict[
     landed: list[Any] = []
 
     def batched(*xs: Any) -> Any:
-        out, out_dims = batcher(xs, dims, **params)
+        if all(d is None for d in dims):  # each element is carried by one plain element
+            out = prim.bind(*xs, **params)
+            out_dims: Any = [None] * len(out) if prim.multiple_results else None
+        else:
+            out, out_dims = batcher(xs, dims, **params)
         if not prim.multiple_results:
             out, out_dims = [out], [out_dims]
         landed[:] = out_dims

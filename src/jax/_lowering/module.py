@@ -123,6 +123,7 @@ def lower_jaxpr_to_module(
     backend: Any = None,
     spread: Any = None,
     mesh: Any = None,
+    overrides: dict[Any, Any] | None = None,
 ) -> LoweredModule:
     """Lowers ``closed`` for ``platforms``; see :class:`LoweredModule` for the calling convention.
 
@@ -134,6 +135,7 @@ def lower_jaxpr_to_module(
       arg_attrs: attributes (as text) per argument of the program, such as shardings.
       spread: the devices of the program and the shardings of its arguments and results, where there are several.
       mesh: named axes that collectives of the program refer to; it is written for one part.
+      overrides: lowering rules of primitives that go before those that are registered.
 
     Raises:
       NotImplementedError: when a primitive has no rule for the platforms.
@@ -148,6 +150,7 @@ def lower_jaxpr_to_module(
     with activate(state):
         mod = ModuleContext(state, platforms, name)
         mod.backend = backend
+        mod.overrides = overrides or {}
         mod.spread = spread
         if spread is not None:
             num_partitions = len(spread.devices)

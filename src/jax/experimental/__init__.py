@@ -11,13 +11,13 @@ _modules = frozenset({
     "multihost_utils", "ode", "pallas", "pjit", "rnn", "roofline", "scheduling_groups", "serialize_executable",
     "shard_alike", "shard_map", "sparse", "topologies", "x64_context", "xla_metadata",
 })
+_homes = {"EArray": "jax.experimental._earray", "disable_x64": "jax.experimental.x64_context",
+          "enable_x64": "jax.experimental.x64_context", "primal_tangent_dtype": "jax.experimental._primal_tangent"}
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("enable_x64", "disable_x64"):
-        return getattr(_importlib.import_module("jax.experimental.x64_context"), name)
-    if name == "EArray":
-        return getattr(_importlib.import_module("jax.experimental._earray"), name)
+    if name in _homes:
+        return getattr(_importlib.import_module(_homes[name]), name)
     if name in _modules:
         try:
             return _importlib.import_module(f"jax.experimental.{name}")

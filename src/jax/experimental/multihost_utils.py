@@ -11,8 +11,15 @@ import numpy as np
 
 import jax
 from jax._base._jaxlib import JaxRuntimeError
+from jax._ground.structural import deflinear
+from jax._language import rules
+from jax._language.avals import ShapedArray
+from jax._language.primitive import Primitive
+from jax._lowering.rules import register_lowering
 from jax._runtime.array import ArrayImpl
 from jax._runtime.processes import processes
+from jax.dtypes import ExtendedDType
+from jax.experimental._reexports import reexporting
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jax.tree_util import tree_flatten, tree_map, tree_unflatten
 
@@ -124,6 +131,10 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 # --- arrays of processes and of all ----------------------------------------------------------------------------------
 
+host_local_array_to_global_array_p = Primitive("host_local_array_to_global_array")
+global_array_to_host_local_array_p = Primitive("global_array_to_host_local_array")
+
+
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
     """Arrays over a mesh of all processes, from each process's part.
 
@@ -131,6 +142,9 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
       local_inputs: a tree of arrays: what this process's devices hold together.
       global_mesh: of the devices of all processes.
       pspecs: a partition spec, or a tree of them, for the whole arrays.
+
+    It is linear, and its transpose is :func:`global_array_to_host_local_array`. Under ``vmap`` the mapped axis is whole on
+    every process, or lies along the mesh axes of ``spmd_axis_name``. In compiled programs it is for a single process.
 
     >>> import numpy as np
     >>> from jax.experimental import multihost_utils
@@ -141,7 +155,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
     def one(x: Any, spec: Any) -> Any:
         if isinstance(x, ArrayImpl) and not x.is_fully_addressable:
             return x
-        return jax.make_array_from_process_local_data(NamedSharding(global_mesh, spec or PartitionSpec()), np.asarray(x))
+        return host_local_array_to_global_array_p.bind(x, global_mesh=global_mesh, pspec=spec or PartitionSpec())
     return _with_specs(one, local_inputs, pspecs)
 
 
@@ -152,20 +166,12 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
       global_inputs: a tree of arrays.
       global_mesh: of the devices of all processes.
       pspecs: a partition spec, or a tree of them.
+
+    It transforms as :func:`host_local_array_to_global_array`, its transpose, does.
     """
     def one(x: Any, spec: Any) -> Any:
-        spec = spec or PartitionSpec()
-        whole = NamedSharding(global_mesh, spec)
-        x = jax.device_put(x, whole)
-        local = NamedSharding(global_mesh.local_mesh, spec)
-        shape = tuple(n // a * b for n, a, b in zip(x.shape, _parts(whole, x.ndim), _parts(local, x.ndim), strict=True))
-        return jax.make_array_from_single_device_arrays(shape, local, [s.data for s in x.addressable_shards])
+        return global_array_to_host_local_array_p.bind(x, global_mesh=global_mesh, pspec=spec or PartitionSpec())
     return _with_specs(one, global_inputs, pspecs)
-
-
-def _parts(sharding: Any, ndim: int) -> tuple[int, ...]:
-    counts = sharding._tiles()[0]
-    return (*counts, *(1,) * (ndim - len(counts)))
 
 
 def _with_specs(one: Any, tree: Any, pspecs: Any) -> Any:
@@ -173,6 +179,91 @@ def _with_specs(one: Any, tree: Any, pspecs: Any) -> Any:
     leaves, structure = tree_flatten(tree)
     specs = flatten_axes("pspecs", structure, pspecs)
     return tree_unflatten(structure, [one(x, s) for x, s in zip(leaves, specs, strict=True)])
+
+
+def _parts(mesh: Mesh, spec: PartitionSpec, ndim: int) -> tuple[int, ...]:
+    """Into how many parts each dimension is divided."""
+    counts = NamedSharding(mesh, spec)._tiles()[0]
+    return (*counts, *(1,) * (ndim - len(counts)))
+
+
+def _resized(arr: Any, mesh: Mesh, spec: PartitionSpec, to_global: bool) -> ShapedArray:
+    """The type of the whole array from that of a process's part, or the other way round."""
+    whole, part = (_parts(m, spec, arr.ndim) for m in (mesh, mesh.local_mesh))
+    have, want = (part, whole) if to_global else (whole, part)
+    if any(n % h for n, h in zip(arr.shape, have, strict=True)):
+        raise ValueError(f"an array of shape {arr.shape} is not divided evenly into {have} parts by {spec} over {mesh}")
+    return ShapedArray([n // h * w for n, h, w in zip(arr.shape, have, want, strict=True)], arr.dtype, arr.weak_type)
+
+
+def ltg_abstract_eval(arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
+    """The type of the whole array, from that of a process's part."""
+    return _resized(arr, global_mesh, pspec, True)
+
+
+def gtl_abstract_eval(arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
+    """The type of a process's part, from that of the whole array."""
+    return _resized(arr, global_mesh, pspec, False)
+
+
+def host_local_array_to_global_array_impl(arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec) -> Any:
+    """:func:`host_local_array_to_global_array` of one array, now."""
+    if isinstance(dtype := getattr(arr, "dtype", None), ExtendedDType):
+        return dtype.wrap(host_local_array_to_global_array_impl(dtype.unwrap(arr), global_mesh=global_mesh, pspec=pspec))
+    return jax.make_array_from_process_local_data(NamedSharding(global_mesh, pspec), np.asarray(arr))
+
+
+def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec) -> Any:
+    """:func:`global_array_to_host_local_array` of one array, now."""
+    if isinstance(dtype := getattr(arr, "dtype", None), ExtendedDType):
+        return dtype.wrap(global_array_to_host_local_array_impl(dtype.unwrap(arr), global_mesh=global_mesh, pspec=pspec))
+    arr = jax.device_put(arr, NamedSharding(global_mesh, pspec))
+    local = NamedSharding(global_mesh.local_mesh, pspec)
+    shape = _resized(arr, global_mesh, pspec, False).shape
+    return jax.make_array_from_single_device_arrays(shape, local, [s.data for s in arr.addressable_shards])
+
+
+def ltg_batcher(insert_axis: bool, axis_data: Any, vals_in: Any, dims_in: Any, global_mesh: Mesh,
+                pspec: PartitionSpec) -> tuple[Any, Any]:
+    """The batching rule of :func:`host_local_array_to_global_array`.
+
+    Args:
+      insert_axis: whether the mapped axis is the same on every process although ``spmd_axis_name`` names mesh axes.
+      axis_data: the mapped axis.
+      vals_in, dims_in: the operand, and where its mapped axis is.
+      global_mesh, pspec: parameters.
+    """
+    return _batched(host_local_array_to_global_array_p, insert_axis, axis_data, vals_in, dims_in, global_mesh, pspec)
+
+
+def _batched(prim: Primitive, insert_axis: bool, axis: Any, vals: Any, dims: Any, global_mesh: Mesh,
+             pspec: PartitionSpec) -> tuple[Any, Any]:
+    (x,), (d,) = vals, dims
+    entries = [*pspec, *(None,) * (d - len(pspec))]
+    entries.insert(d, None if insert_axis else axis.spmd_name)
+    return prim.bind(x, global_mesh=global_mesh, pspec=PartitionSpec(*entries)), d
+
+
+def _lower(ctx: Any, x: Any, *, global_mesh: Mesh, pspec: PartitionSpec) -> Any:
+    if len(global_mesh.local_mesh.devices.flat) != global_mesh.devices.size:
+        raise NotImplementedError("arrays of a process and of all cannot be turned into each other inside a compiled "
+                                  "program over several processes; do it before or after the call of the compiled function")
+    return [x]  # one process: its part is the whole
+
+
+def _define(prim: Primitive, impl: Any, abstract_eval: Any, inverse: Primitive) -> None:
+    prim.def_impl(impl)
+    prim.def_abstract_eval(abstract_eval)
+    register_lowering(prim, _lower)
+    deflinear(prim, lambda ct, x, **params: [inverse.bind(ct, **params)])
+    rules.fancy_primitive_batchers[prim] = lambda axis, vals, dims, **params: \
+        _batched(prim, False, axis, vals, dims, **params)
+
+
+_define(host_local_array_to_global_array_p, host_local_array_to_global_array_impl, ltg_abstract_eval,
+        global_array_to_host_local_array_p)
+_define(global_array_to_host_local_array_p, global_array_to_host_local_array_impl, gtl_abstract_eval,
+        host_local_array_to_global_array_p)
 
 
 # --- who is there ----------------------------------------------------------------------------------------------------
@@ -214,6 +305,8 @@ def reached_preemption_sync_point(step_id: int) -> bool:
                               "regular steps, or on a signal of the cluster agreed on with process_allgather")
 
 
+__getattr__ = reexporting(__name__, "ad array batching core distributed dtypes jnp mlir pjit_lib prng pxla sharding_impls "
+                                    "xla_bridge")
 __all__ = ["ProcessFailureError", "assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
            "host_local_array_to_global_array", "live_devices", "process_allgather", "reached_preemption_sync_point",
            "sync_global_devices"]

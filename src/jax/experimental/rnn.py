@@ -8,14 +8,18 @@ each of these the two biases. The rows of a matrix are those of the input, forge
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 import jax.numpy as jnp
 from jax import lax, nn, random
 from jax._api.reverse import vjp
+from jax._base import _jaxlib
+from jax._language.avals import ShapedArray
+from jax.experimental._reexports import reexporting
 
 _Shape = tuple[int, ...]
 _GATES = 4
@@ -229,11 +233,38 @@ def lstm_bwd(input_size: int, hidden_size: int, num_layers: int, dropout: float,
     return (*residuals(tuple(gradients)), None)
 
 
-# Modules that are known to be looked for here.
-_modules = {"core": "jax.core", "dispatch": "jax._src.dispatch", "mlir": "jax.interpreters.mlir"}
+# --- cuDNN's operations ---------------------------------------------------------------------------------------------
+
+def rnn_abstract_eval(x_aval: Any, h_0_aval: Any, c_0_aval: Any, w_aval: Any, seq_lengths_aval: Any, input_size: int,
+                      hidden_size: int, num_layers: int, dropout: float, bidirectional: bool,
+                      cudnn_allow_tf32: bool) -> tuple[Any, Any, Any, Any]:
+    """The types of what cuDNN's forward operation (``gpu_rnn.cudnn_rnn_lowering``) returns, for operands of these types.
+
+    Returns:
+      The types of outputs, of both states at the end, and of the space in which it leaves what the backward operation needs.
+      How large this is only cuDNN knows. (:func:`lstm` does not call it, and needs no such space.)
+
+    Raises:
+      RuntimeError: jaxlib's CUDA plugin, which asks cuDNN, is not installed.
+    """
+    kernels = getattr(_jaxlib.gpu_rnn, "_cuda_rnn", None)
+    if kernels is None:
+        raise RuntimeError("rnn_abstract_eval: cuDNN, which says how much space it needs, is called through jaxlib's CUDA "
+                           "plugin, and there is none; pip install 'jax[cuda12]'. rnn.lstm runs without it")
+    batch, steps, _ = x_aval.shape
+    _, space = kernels.compute_rnn_workspace_reserve_space_sizes(
+        input_size, hidden_size, num_layers, batch, steps, dropout, bidirectional, cudnn_allow_tf32)
+    width = hidden_size * (2 if bidirectional else 1)
+    outputs, reserved = ShapedArray((batch, steps, width), x_aval.dtype), ShapedArray((space,), np.dtype(np.float32))
+    return outputs, h_0_aval, c_0_aval, reserved
 
 
-def __getattr__(name: str) -> Any:
-    if name in _modules:
-        return importlib.import_module(_modules[name])
-    raise AttributeError(f"module 'jax.experimental.rnn' has no attribute {name!r}")
+def rnn_bwd_abstract_eval(dy_aval: Any, dhn_aval: Any, dcn_aval: Any, x_aval: Any, h0_aval: Any, c0_aval: Any, w_aval: Any,
+                          y_aval: Any, reserve_space_aval: Any, seq_lengths_aval: Any, input_size: int, hidden_size: int,
+                          num_layers: int, dropout: float, bidirectional: bool,
+                          cudnn_allow_tf32: bool) -> tuple[Any, Any, Any, Any]:
+    """The types of what cuDNN's backward operation returns: of the cotangents of inputs, states and weights."""
+    return x_aval, h0_aval, c0_aval, w_aval
+
+
+__getattr__ = reexporting(__name__, "core dispatch gpu_rnn mlir")

@@ -38,7 +38,7 @@ class _Store:
 class WrappedFun:
     """A function with keyword parameters filled in; ``call_wrapped`` runs it."""
 
-    __slots__ = ("f", "params", "debug_info", "stores", "__weakref__")
+    __slots__ = ("f", "params", "debug_info", "stores", "in_type", "__weakref__")
 
     def __init__(self, f: Callable[..., Any], params: dict[str, Any] | None = None,
                  debug_info: DebugInfo = no_debug_info, stores: tuple[Any, ...] = ()) -> None:
@@ -46,6 +46,7 @@ class WrappedFun:
         self.params = params or {}
         self.debug_info = debug_info
         self.stores = stores
+        self.in_type: tuple[tuple[Any, bool], ...] | None = None
 
     @property
     def __name__(self) -> str:
@@ -69,6 +70,13 @@ def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *,
               debug_info: DebugInfo | None = None) -> WrappedFun:
     """A function with no transformations yet."""
     return WrappedFun(f, params, debug_info or no_debug_info)
+
+
+def annotate(f: WrappedFun, in_type: Any) -> WrappedFun:
+    """The function with the types of its arguments: pairs of a type and whether it is passed explicitly, or None."""
+    new = WrappedFun(f.f, f.params, f.debug_info, f.stores)
+    new.in_type = None if in_type is None else tuple((aval, bool(explicit)) for aval, explicit in in_type)
+    return new
 
 
 def _run(gen: Any, gen_args: Any, fun: WrappedFun, args: Any, kwargs: Any, store: _Store | None) -> Any:

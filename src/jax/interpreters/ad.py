@@ -6,15 +6,20 @@ The tables are the ones that the library itself uses; entries made here take eff
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
+from jax._api.call_primitives import eval_jaxpr_transpose as _eval_jaxpr_transpose
 from jax._api.custom_calls import custom_vjp_tangent_p as custom_lin_p
 from jax._ground import structural
+from jax._ground.families import zero_derivative as _zero_derivative
 from jax._ground.structural import add_any_p as add_jaxvals_p
 from jax._ground.structural import add_tangents as add_tangents
 from jax._ground.structural import instantiate_zeros as instantiate_zeros
 from jax._ground.structural import zeros_of as zeros_like_aval
 from jax._language.avals import typeof
+from jax._language.primitive import Primitive
+from jax._language.rules import primitive_batchers
 from jax._language.rules import primitive_jvps as primitive_jvps
 from jax._language.rules import primitive_linearizations as primitive_linearizations
 from jax._language.rules import primitive_transposes as primitive_transposes
@@ -22,13 +27,17 @@ from jax._language.zeros import SymbolicZero as SymbolicZero
 from jax._language.zeros import UndefinedPrimal as UndefinedPrimal
 from jax._language.zeros import Zero as Zero
 from jax._language.zeros import is_undefined_primal as is_undefined_primal
+from jax._lowering.hlo import full as _full
+from jax._lowering.rules import register_lowering
 from jax._transforms import transpose as _transpose
 from jax._transforms.jvp import JVPTrace as JVPTrace
 from jax._transforms.jvp import JVPTracer as JVPTracer
 from jax._transforms.jvp import jvp_flat as _jvp_flat
 from jax._transforms.jvp import jvp_jaxpr as _jvp_jaxpr
 from jax._transforms.linearize import LinearizeTrace as LinearizeTrace
+from jax._transforms.linearize import linearize_flat as _linearize_flat
 from jax._transforms.transpose import backward_pass as _backward_pass
+from jax.interpreters.partial_eval import PartialVal
 
 Rule = Callable[..., Any]
 add_jaxvals = add_tangents
@@ -79,6 +88,84 @@ def closed_backward_pass(jaxpr: Any, transform_stack: Any, primals_in: Sequence[
                          ) -> list[Any]:
     """:func:`backward_pass` of a closed jaxpr."""
     return _backward_pass(jaxpr.jaxpr, jaxpr.consts, primals_in, cotangents_in)
+
+
+def vjp(traceable: Any, primals: Sequence[Any], has_aux: bool = False) -> Any:
+    """A flat function (wrapped or plain) and its pullback: ``(outs, pullback)`` or ``(outs, pullback, aux)``.
+
+    The pullback takes a cotangent for each output (:class:`Zero` for none) and returns a list of one for each primal.
+    """
+    outs, linear, aux = _linearized(traceable, primals, has_aux)
+
+    def pullback(*cts: Any) -> list[Any]:
+        live = [ct for ct, nz in zip(cts, linear.out_nonzero, strict=True) if nz]
+        found = _backward_pass(linear.jaxpr, linear.consts, [UndefinedPrimal(v.aval) for v in linear.jaxpr.invars], live)
+        return list(map(instantiate_zeros, found))
+    return (outs, pullback, *aux)
+
+
+def linearize(traceable: Any, *primals: Any, has_aux: bool = False) -> Any:
+    """The value of a flat function and its derivative as a program: ``(outs, out_tangents, jaxpr, consts)``.
+
+    ``jaxpr`` takes the tangents of the primals, and returns those of outputs that depend on them: where ``out_tangents`` is
+    unknown, a :class:`~jax.interpreters.partial_eval.PartialVal`. The others are known to be :class:`Zero`. With
+    ``has_aux`` the last result is what the function returned besides.
+    """
+    outs, linear, aux = _linearized(traceable, primals, has_aux)
+    tangents = [PartialVal.unknown(a) if nz else PartialVal.known(Zero(a))
+                for a, nz in zip(linear.out_avals, linear.out_nonzero, strict=True)]
+    return (outs, tangents, linear.jaxpr, linear.consts, *aux)
+
+
+def _linearized(fun: Any, primals: Sequence[Any], has_aux: bool) -> tuple[list[Any], Any, tuple[Any, ...]]:
+    call, kept = getattr(fun, "call_wrapped", fun), []
+
+    def run(*args: Any) -> Any:
+        out = call(*args)
+        if has_aux:
+            out, aux = out
+            kept.append(aux)
+        return out
+    outs, linear = _linearize_flat(run, primals)
+    return outs, linear, tuple(kept)
+
+
+# What becomes of the parameters of a call when it is transposed: functions of the parameters, of which operands are
+# linear, and of which cotangents are not zero.
+call_transpose_param_updaters: dict[Any, Rule] = {}
+
+
+def call_transpose(primitive: Any, *given: Any, **named: Any) -> list[Any]:
+    """The transpose of a call of a jaxpr: ``primitive`` calls the transpose of that.
+
+    ``functools.partial(call_transpose, primitive)`` is a transpose rule, ``(cotangents, *args, **params)``. It may also be
+    called as ``call_transpose(primitive, params, call_jaxpr, args, cotangents, cotangent_types)``.
+    """
+    if "call_jaxpr" in named:
+        (cts, *args), call_jaxpr, params = given, named.pop("call_jaxpr"), named
+    else:
+        params, call_jaxpr, args, cts, *_ = given
+    change = call_transpose_param_updaters.get(primitive)
+    if change is not None:
+        params = change(params, [is_undefined_primal(x) for x in args], [type(ct) is not Zero for ct in cts])
+    return _eval_jaxpr_transpose(primitive, cts, *args, call_jaxpr=call_jaxpr, **params)
+
+
+def rearrange_binders(jaxpr: Any, primals_in: Sequence[int], tangents_in: Sequence[int], primals_out: Sequence[int],
+                      tangents_out: Sequence[int]) -> Any:
+    """A closed jaxpr of primals and then tangents as one of groups: of each group the primals, then the tangents.
+
+    The arguments are the sizes of groups, among primals and among tangents, of inputs and of outputs.
+    """
+    inner = jaxpr.jaxpr
+
+    def grouped(atoms: Sequence[Any], primals: Sequence[int], tangents: Sequence[int]) -> list[Any]:
+        left, right = iter(atoms[:sum(primals)]), iter(atoms[sum(primals):])
+        return [v for n, m in zip(primals, tangents, strict=True) for v in (*islice(left, n), *islice(right, m))]
+    new = inner.replace(invars=grouped(inner.invars, primals_in, tangents_in),
+                        outvars=grouped(inner.outvars, primals_out, tangents_out), effects=inner.effects,
+                        debug_info=inner.debug_info._replace(arg_names=None))
+    return type(jaxpr)(new, jaxpr.consts)
 
 
 def zeros_like_jaxval(val: Any) -> Any:
@@ -222,12 +309,20 @@ def recast_to_float0(primal: Any, tangent: Any) -> Any:
     return Zero(aval) if aval.dtype != typeof(primal).dtype else tangent
 
 
+# Zeros of the type of the operand, whose value does not matter.
+zeros_like_p = Primitive("zeros_like")
+zeros_like_p.def_abstract_eval(lambda x: x)
+register_lowering(zeros_like_p, lambda ctx, x: [_full(0, ctx.avals_out[0].shape, ctx.avals_out[0].dtype)])
+_zero_derivative(zeros_like_p)
+primitive_batchers[zeros_like_p] = lambda args, dims: (zeros_like_p.bind(args[0]), dims[0])
+
 not_linear = _transpose.not_linear
 __all__ = [
-    "JVPTrace", "JVPTracer", "LinearizeTrace", "SymbolicZero", "UndefinedPrimal", "Zero", "add_jaxvals",
-    "add_jaxvals_p", "add_tangents", "backward_pass", "bilinear_transpose", "closed_backward_pass", "custom_lin_p",
-    "defbilinear", "defjvp", "defjvp2", "defjvp_zero", "deflinear", "deflinear2", "get_primitive_transpose",
-    "instantiate_zeros", "is_undefined_primal", "jvp", "jvp_jaxpr", "linear_jvp", "linear_transpose", "linear_transpose2",
-    "primitive_jvps", "primitive_linearizations", "primitive_transposes", "recast_to_float0", "replace_float0s",
-    "standard_jvp", "standard_jvp2", "zero_jvp", "zeros_like_aval", "zeros_like_jaxval",
+    "JVPTrace", "JVPTracer", "LinearizeTrace", "SymbolicZero", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p",
+    "add_tangents", "backward_pass", "bilinear_transpose", "call_transpose", "call_transpose_param_updaters",
+    "closed_backward_pass", "custom_lin_p", "defbilinear", "defjvp", "defjvp2", "defjvp_zero", "deflinear", "deflinear2",
+    "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "jvp", "jvp_jaxpr", "linear_jvp",
+    "linear_transpose", "linear_transpose2", "linearize", "primitive_jvps", "primitive_linearizations",
+    "primitive_transposes", "rearrange_binders", "recast_to_float0", "replace_float0s", "standard_jvp", "standard_jvp2",
+    "vjp", "zero_jvp", "zeros_like_aval", "zeros_like_jaxval", "zeros_like_p",
 ]

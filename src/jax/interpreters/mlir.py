@@ -32,6 +32,13 @@ from jax._lowering.types import dtype_to_ir_type as dtype_to_ir_type
 from jax._lowering.types import i32_attr as _i32_attr
 from jax._lowering.types import i64_attr as _i64_attr
 from jax._lowering.types import ir_constant as _ir_constant
+from jax.interpreters._axis_contexts import AxisContext as AxisContext
+from jax.interpreters._axis_contexts import LoweringParameters as LoweringParameters
+from jax.interpreters._axis_contexts import ReplicaAxisContext as ReplicaAxisContext
+from jax.interpreters._axis_contexts import ShardingContext as ShardingContext
+from jax.interpreters._axis_contexts import SPMDAxisContext as SPMDAxisContext
+from jax.interpreters._axis_contexts import overrides as _overrides
+from jax.interpreters._axis_contexts import target as _target
 from jax.sharding import Mesh as Mesh
 
 # How constants of a class are written: a function from a value to MLIR values.
@@ -74,15 +81,14 @@ def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> t
     return (_ir_constant(val, aval),)
 
 
+# The structure of results of lowering rules: values, and tuples and lists of them.
+ir_tree_registry = _jaxlib.pytree.PyTreeRegistry(enable_none=False, enable_tuple=True, enable_namedtuple=False,
+                                                 enable_list=True, enable_dict=False)
+
+
 def flatten_ir_values(xs: Sequence[Any]) -> list[Any]:
     """A sequence of values and sequences of values as one list."""
-    out: list[Any] = []
-    for x in xs:
-        if isinstance(x, (tuple, list)):
-            out.extend(x)
-        else:
-            out.append(x)
-    return out
+    return ir_tree_registry.flatten(list(xs))[0]
 
 
 flatten_lowering_ir_args = flatten_ir_values
@@ -184,11 +190,17 @@ class LoweringResult(NamedTuple):
 
 def lower_jaxpr_to_module(module_name: str, jaxpr: Any, *, platforms: Sequence[str], donated_args: Any = None,
                           num_partitions: int = 1, arg_names: Any = None, result_names: Any = None, backend: Any = None,
+                          axis_context: Any = None, lowering_parameters: LoweringParameters | None = None,
                           **unused: Any) -> LoweringResult:
-    """Lowers a closed jaxpr to a module with one public function, ``main``. All arguments are kept."""
+    """Lowers a closed jaxpr to a module with one public function, ``main``. All arguments are kept.
+
+    ``axis_context`` says for how many devices (in place of ``num_partitions``) and which axes collectives may name.
+    """
+    replicas, partitions, mesh = _target(axis_context, num_partitions)
     lowered = _lower_jaxpr_to_module(jaxpr, module_name, platforms, donated=donated_args, keep_unused=True,
-                                     arg_names=arg_names, result_names=result_names, num_partitions=num_partitions,
-                                     backend=backend)
+                                     arg_names=arg_names, result_names=result_names, num_replicas=replicas,
+                                     num_partitions=partitions, backend=backend, mesh=mesh,
+                                     overrides=_overrides(lowering_parameters))
     return LoweringResult(lowered.module, lowered.keepalives, lowered.host_callbacks)
 
 
@@ -282,13 +294,13 @@ def token_type() -> Any:
 
 
 __all__ = [
-    "ConstantHandler", "DEVICE_TO_DEVICE_TYPE", "LoweringResult", "LoweringRule", "LoweringRuleContext", "Mesh",
-    "ModuleContext", "RECV_FROM_HOST_TYPE", "SEND_TO_HOST_TYPE", "TokenSet", "aval_to_ir_type", "aval_to_ir_types",
-    "cache_lowering", "core_call_lowering", "custom_call", "dense_bool_array", "dense_bool_elements", "dense_int_array",
-    "dense_int_elements", "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types", "flatten_ir_values",
-    "flatten_lowering_ir_args", "i32_attr", "i64_attr", "ir_attribute", "ir_constant", "ir_constants",
-    "ir_type_handlers", "jaxpr_subcomp", "lower_fun", "lower_jaxpr_to_fun", "lower_jaxpr_to_module", "lowerable_effects",
-    "make_ir_context", "merge_mlir_modules", "module_to_bytecode", "module_to_string", "register_constant_handler",
-    "register_lowering", "shape_tensor", "token_type", "unflatten_ir_values_like_types",
-    "xla_computation_to_mlir_module",
+    "AxisContext", "ConstantHandler", "DEVICE_TO_DEVICE_TYPE", "LoweringParameters", "LoweringResult", "LoweringRule",
+    "LoweringRuleContext", "Mesh", "ModuleContext", "RECV_FROM_HOST_TYPE", "ReplicaAxisContext", "SEND_TO_HOST_TYPE",
+    "SPMDAxisContext", "ShardingContext", "TokenSet", "aval_to_ir_type", "aval_to_ir_types", "cache_lowering",
+    "core_call_lowering", "custom_call", "dense_bool_array", "dense_bool_elements", "dense_int_array", "dense_int_elements",
+    "dtype_to_ir_type", "emit_python_callback", "flatten_ir_types", "flatten_ir_values", "flatten_lowering_ir_args",
+    "i32_attr", "i64_attr", "ir_attribute", "ir_constant", "ir_constants", "ir_tree_registry", "ir_type_handlers",
+    "jaxpr_subcomp", "lower_fun", "lower_jaxpr_to_fun", "lower_jaxpr_to_module", "lowerable_effects", "make_ir_context",
+    "merge_mlir_modules", "module_to_bytecode", "module_to_string", "register_constant_handler", "register_lowering",
+    "shape_tensor", "token_type", "unflatten_ir_values_like_types", "xla_computation_to_mlir_module",
 ]

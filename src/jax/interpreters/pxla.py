@@ -12,7 +12,13 @@ from jax._base._jaxlib import xla
 from jax._runtime import compile as _compile
 from jax._runtime import transfer as _transfer
 from jax._runtime.execute import Executable as MeshExecutable
-from jax.sharding import PartitionSpec
+from jax.interpreters._sharding_specs import Chunked as Chunked
+from jax.interpreters._sharding_specs import NoSharding as NoSharding
+from jax.interpreters._sharding_specs import Replicated as Replicated
+from jax.interpreters._sharding_specs import ShardedAxis as ShardedAxis
+from jax.interpreters._sharding_specs import ShardingSpec as ShardingSpec
+from jax.interpreters._sharding_specs import Unstacked as Unstacked
+from jax.sharding import Mesh, PartitionSpec, get_mesh
 from jax.stages import Lowered as MeshComputation
 
 
@@ -37,7 +43,9 @@ def shard_args(shardings: Sequence[Any], args: Sequence[Any], canonicalize: bool
 
 
 def spec_to_indices(shape: Sequence[int], spec: Any) -> tuple[Any, ...]:
-    """Which slices of an array each device holds, in the order of the sharding's devices."""
+    """Which slices of an array each device holds, in the order of the devices of a sharding or a :class:`ShardingSpec`."""
+    if isinstance(spec, ShardingSpec):
+        return tuple(spec.indices(shape).flat)
     return tuple(spec.devices_indices_map(tuple(shape)).values())
 
 
@@ -80,6 +88,23 @@ def _devices(n: int) -> list[Any]:
     return devices()[:n]
 
 
-__all__ = ["MeshComputation", "MeshExecutable", "are_op_shardings_equal", "array_mapping_to_axis_resources",
+class ResourceEnv:
+    """The mesh that is in force in this thread."""
+
+    @property
+    def physical_mesh(self) -> Mesh:
+        """The innermost mesh entered in this thread; an empty one when there is none."""
+        return get_mesh()
+
+
+class ThreadResources:
+    """What is in force in this thread."""
+
+    env = ResourceEnv()
+
+
+thread_resources = ThreadResources()
+__all__ = ["Chunked", "MeshComputation", "MeshExecutable", "NoSharding", "Replicated", "ShardedAxis", "ShardingSpec",
+           "Unstacked", "are_op_shardings_equal", "array_mapping_to_axis_resources",
            "create_compile_options", "is_op_sharding_replicated", "op_sharding_to_indices", "shard_args",
-           "spec_to_indices"]
+           "spec_to_indices", "thread_resources"]

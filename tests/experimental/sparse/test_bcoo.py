@@ -249,15 +249,16 @@ def test_gather():
     start = np.array([[0], [3], [3]])
     got = bcoo.bcoo_gather(messy(x), start, numbers, (1, 5))
     same(got, lax.gather(x, start, numbers, (1, 5)))
-    with pytest.raises(NotImplementedError, match="come first"):
-        bcoo.bcoo_gather(messy(x), start, numbers._replace(offset_dims=(0,)), (1, 5))
+    last = numbers._replace(offset_dims=(0,))
+    same(bcoo.bcoo_gather(messy(x), start, last, (1, 5)), lax.gather(x, start, last, (1, 5)))
     outside = np.array([[-2], [9]])
     clipped = lax.gather(x, outside, numbers, (1, 5), mode="clip")
     for mode in (None, "clip"):
         same(bcoo.bcoo_gather(messy(x), outside, numbers, (1, 5), mode=mode), clipped)
-    for options in ({"mode": "fill"}, {"mode": lax.GatherScatterMode.FILL_OR_DROP}, {"fill_value": 1.0}):
+    same(bcoo.bcoo_gather(messy(x), start, numbers, (1, 5), mode="fill"), x[start[:, 0]])
+    for options in ({"mode": "fill"}, {"mode": lax.GatherScatterMode.FILL_OR_DROP, "fill_value": 1.0}):
         with pytest.raises(NotImplementedError, match="clip the indices"):
-            bcoo.bcoo_gather(messy(x), start, numbers, (1, 5), **options)
+            bcoo.bcoo_gather(messy(x), outside, numbers, (1, 5), **options)
 
 
 # --- transformations ------------------------------------------------------------------------------------------------

@@ -147,6 +147,32 @@ def test_traces_compose():
     same(loop(A), 8 * X)
 
 
+SQUARE = np.array([[0, 2], [1, 0]], np.float32)
+
+
+@pytest.mark.parametrize("use_tracer, f, want", [
+    (False, lambda a: lax.fori_loop(0, 3, lambda _, x: x.T, a), SQUARE.T),
+    (False, lambda a: lax.while_loop(lambda x: x.sum() < 9, lambda x: 2 * x.T, a), 4 * SQUARE),
+    (True, lambda a: lax.scan(lambda c, s: (c.T * s, c.sum()), a, jnp.array([2.0, 3.0]))[0], 6 * SQUARE),
+    (False, lambda a: lax.cond(a.sum() > 0, lambda x: x.T, lambda x: x + x.T, a), SQUARE.T),
+    (True, lambda a: lax.cond(a.sum() < 0, lambda x: x, lambda x: x + x.T, a), SQUARE + SQUARE.T),
+])
+def test_promises_that_do_not_hold_everywhere_are_given_up(use_tracer, f, want):
+    a = BCOO.fromdense(SQUARE)
+    out = sparsify(f, use_tracer=use_tracer)(a)
+    assert isinstance(out, BCOO) and not out.indices_sorted
+    same(out, want)
+
+
+def test_loops_and_branches_that_have_no_one_form():
+    a = BCOO.fromdense(SQUARE)
+    grows = "while.*changes how many entries are stored, here from BCOO.*nse=2. to BCOO.*nse=4"
+    for f, text in ((lambda a: lax.while_loop(lambda x: x.sum() < 9, lambda x: x + x.T, a), grows),
+                    (lambda a: lax.cond(True, lambda x: x, lambda x: X[:2, :2] + 0 * x, a), "cond.*different ways")):
+        with pytest.raises(NotImplementedError, match=text):
+            sparsify(f)(a)
+
+
 # --- indexing -------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("index", [

@@ -243,12 +243,14 @@ ragged_dot_use_ragged_dot_instruction = _o.declare(
     traced=True,
     inert="TPUs are not a platform of this library.",
 )
+_INTERPRETED = "kernels are interpreted, and not compiled by themselves."
 ragged_dot_use_gpu_pallas_triton_lowering = _o.declare(
     "jax_ragged_dot_use_gpu_pallas_triton_lowering",
     False,
     _o.BOOL,
     "Lower ragged_dot on GPUs to a Pallas kernel.",
     traced=True,
+    inert=_INTERPRETED,
 )
 pallas_enable_debug_checks = _o.declare(
     "jax_pallas_enable_debug_checks", False, _o.BOOL, "Run pl.debug_check at run time.", traced=True
@@ -259,6 +261,7 @@ pallas_poison_buffers = _o.declare(
     _o.BOOL,
     "Fill Pallas scratch buffers with NaN when allocated.",
     traced=True,
+    inert="interpreted kernels do so in any case.",
 )
 pallas_use_mosaic_gpu = _o.declare(
     "jax_pallas_use_mosaic_gpu",
@@ -266,7 +269,7 @@ pallas_use_mosaic_gpu = _o.declare(
     _o.BOOL,
     "Lower Pallas kernels on GPUs through Mosaic.",
     traced=True,
-    inert="they go through Triton.",
+    inert=_INTERPRETED,
 )
 _MOSAIC_TPU = "it concerns Pallas on TPUs, which are not a platform of this library."
 pallas_auto_assign_collective_ids = _o.declare(

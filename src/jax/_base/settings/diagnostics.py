@@ -152,6 +152,7 @@ pallas_verbose_errors = _o.declare(
     _o.BOOL,
     "Show the module in errors from compiling a Pallas kernel.",
     process_wide=True,
+    inert="kernels are interpreted, and not compiled by themselves.",
 )
 
 

@@ -26,7 +26,8 @@ from jax._lowering.rules import register_lowering
 from jax._lowering.shardings import is_spread
 from jax._lowering.subprograms import call_jaxpr
 from jax._lowering.types import ir_type, string_attr
-from jax.experimental.custom_partitioning._rules import SdyShardingRule, parse_rule
+from jax.experimental.custom_partitioning._notation import parse_rule
+from jax.experimental.custom_partitioning._rules import SdyShardingRule
 from jax.sharding import sharding_from_hlo
 from jax.stages import ShapeDtypeStruct
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten

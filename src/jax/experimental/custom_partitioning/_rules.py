@@ -1,7 +1,12 @@
-"""Sharding rules: which dimensions of operands and results of an operation belong together."""
+"""Sharding rules: which dimensions of operands and results of an operation belong together.
+
+The terms are those of Shardy's ``op_sharding_rule``: a *factor* is a stretch of iteration space; each dimension of an array
+is one factor, or a product of several.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -89,29 +94,26 @@ class SdyShardingRule:
         self._check()
 
     def _check(self) -> None:
-        whole, parts = set(), set()
-        for mapping in (*self.operand_mappings, *self.result_mappings):
-            for d in mapping:
-                if isinstance(d, CompoundFactor):
-                    parts.update(d)
-                elif d != BATCHING:
-                    whole.add(d)
-        roles: dict[str, str] = {}
-        for role, names in self.special.items():
-            for name in names:
-                if name not in whole | parts:
-                    raise ValueError(f"the {role} factor {name!r} is in none of the mappings")
-                if roles.setdefault(name, role) != role:
-                    raise ValueError(f"the factor {name!r} is a {roles[name]} factor and a {role} factor")
+        alone = {d for m in self._mappings() for d in m if isinstance(d, str) and d != BATCHING}
+        joined = {f for m in self._mappings() for d in m if isinstance(d, CompoundFactor) for f in d}
+        role_of: dict[str, str] = {}
+        for role, name in [(role, name) for role, names in self.special.items() for name in names]:
+            if name not in alone and name not in joined:
+                raise ValueError(f"the {role} factor {name!r} is in none of the mappings")
+            if name in role_of and role_of[name] != role:
+                raise ValueError(f"the factor {name!r} is a {role_of[name]} factor and a {role} factor")
+            role_of[name] = role
         for name in self.factor_sizes:
-            if name not in parts:
+            if name not in joined:
                 raise ValueError(f"a size is given for {name!r}, which is in no compound factor")
-            if name in whole:
+            if name in alone:
                 raise ValueError(f"a size is given for {name!r}, which is a whole dimension and has its size")
-        unknown = sorted(parts - whole - set(self.factor_sizes))
-        if unknown:
-            raise ValueError(f"the size of {unknown[0]!r}, which is in compound factors only, is not given: "
-                             f"{unknown[0]}=...")
+        for name in sorted(joined - alone):
+            if name not in self.factor_sizes:
+                raise ValueError(f"the size of {name!r}, which is in compound factors only, is not given: {name}=...")
+
+    def _mappings(self) -> tuple[ArrayMapping, ...]:
+        return (*self.operand_mappings, *self.result_mappings)
 
     def __repr__(self) -> str:
         def text(mappings: Sequence[ArrayMapping]) -> str:
@@ -135,101 +137,69 @@ class SdyShardingRule:
         Raises:
           ValueError: the rule does not fit the shapes.
         """
-        return _Text(self).write(in_shapes, out_shapes)
+        return _written(self, in_shapes, out_shapes)
 
 
-class _Text:
-    """Writes the attribute: factors become letters, with their sizes."""
+def _written(rule: SdyShardingRule, in_shapes: Sequence[tuple[int, ...]], out_shapes: Sequence[tuple[int, ...]]) -> str:
+    """The text of the attribute: arrays as lists of factors, the factors' sizes, their roles."""
+    for what, mappings, shapes in (("operands", rule.operand_mappings, in_shapes),
+                                   ("results", rule.result_mappings, out_shapes)):
+        if len(mappings) != len(shapes):
+            raise ValueError(f"{rule} is for {len(mappings)} {what}, and there are {len(shapes)}")
+    arrays = _without_batching(rule, [*in_shapes, *out_shapes])
+    sizes = _sizes(rule, arrays)
+    number: dict[str, int] = {}  # factors in the order of their first use
+    for d, _ in itertools.chain.from_iterable(arrays):
+        for f in _factors(d):
+            number.setdefault(f, len(number))
 
-    def __init__(self, rule: SdyShardingRule) -> None:
-        self.rule = rule
-        self.sizes: dict[str, int] = dict(rule.factor_sizes)
-        self.letters: dict[str, str] = {}
-        self.batch: tuple[int, ...] | None = None
-
-    def write(self, in_shapes: Sequence[tuple[int, ...]], out_shapes: Sequence[tuple[int, ...]]) -> str:
-        rule = self.rule
-        for what, mappings, shapes in (("operands", rule.operand_mappings, in_shapes),
-                                       ("results", rule.result_mappings, out_shapes)):
-            if len(mappings) != len(shapes):
-                raise ValueError(f"{rule} is for {len(mappings)} {what}, and there are {len(shapes)}")
-        pairs = [*zip(rule.operand_mappings, in_shapes, strict=True), *zip(rule.result_mappings, out_shapes, strict=True)]
-        expanded = [self._expand(m, s) for m, s in pairs]
-        for dims, (_, shape) in zip(expanded, pairs, strict=True):
-            for d, n in zip(dims, shape, strict=True):
-                if not isinstance(d, CompoundFactor) and self.sizes.setdefault(d, n) != n:
-                    raise ValueError(f"{rule}: the factor {d!r} has the sizes {self.sizes[d]} and {n}")
-        for dims, (_, shape) in zip(expanded, pairs, strict=True):
-            for d, n in zip(dims, shape, strict=True):
-                if isinstance(d, CompoundFactor) and math.prod(self.sizes[f] for f in d) != n:
-                    raise ValueError(f"{rule}: a dimension of size {n} is made of the factors {' '.join(d)} of sizes "
-                                     f"{[self.sizes[f] for f in d]}")
-        texts = ["[" + ", ".join(self._dim(d) for d in dims) + "]" for dims in expanded]
-        n = len(in_shapes)
-        sizes = ", ".join(f"{self.letters[f]}={self.sizes[f]}" for f in self.letters)
-        special = "".join(f" {role}={{{', '.join(sorted(self.letters[f] for f in names))}}}"
-                          for role, names in rule.special.items() if names)
-        return f"#sdy.op_sharding_rule<({', '.join(texts[:n])})->({', '.join(texts[n:])}) {{{sizes}}}{special}, custom>"
-
-    def _expand(self, mapping: ArrayMapping, shape: tuple[int, ...]) -> list[Any]:
-        if not mapping or mapping[0] != BATCHING or isinstance(mapping[0], CompoundFactor):
-            if len(mapping) != len(shape):
-                raise ValueError(f"{self.rule} has {len(mapping)} factors for an array of shape {shape}")
-            return list(mapping)
-        rank = len(shape) - (len(mapping) - 1)
-        if rank < 0:
-            raise ValueError(f"{self.rule} has {len(mapping) - 1} factors for an array of shape {shape}")
-        batch = shape[:rank]
-        if self.batch is None:
-            self.batch = batch
-        elif self.batch != batch:
-            raise ValueError(f"{self.rule}: '...' stands for dimensions {self.batch} and {batch}")
-        return [*(f"_batch{i}" for i in range(rank)), *mapping[1:]]
-
-    def _dim(self, d: Any) -> str:
-        return "".join(self._letter(f) for f in (d if isinstance(d, CompoundFactor) else (d,)))
-
-    def _letter(self, factor: str) -> str:
-        if factor not in self.letters:
-            k = len(self.letters)
-            self.letters[factor] = chr(ord("i") + k) if k < 18 else f"z_{k - 17}"
-        return self.letters[factor]
+    def names(factors: Sequence[str], between: str = "") -> str:
+        return between.join(_letter(number[f]) for f in factors)
+    lists = ["[" + ", ".join(names(_factors(d)) for d, _ in dims) + "]" for dims in arrays]
+    operands, results = ", ".join(lists[:len(in_shapes)]), ", ".join(lists[len(in_shapes):])
+    extents = ", ".join(f"{_letter(k)}={sizes[f]}" for f, k in number.items())
+    roles = "".join(f" {role}={{{names(sorted(found, key=number.__getitem__), ', ')}}}"
+                    for role, found in rule.special.items() if found)
+    return f"#sdy.op_sharding_rule<({operands})->({results}) {{{extents}}}{roles}, custom>"
 
 
-def parse_rule(text: str, special: dict[str, Sequence[str]], sizes: dict[str, int]) -> SdyShardingRule:
-    """A rule from text, ``"batch i k, k j -> batch i j"``: dimensions apart by spaces, compound factors in parentheses.
-
-    Raises:
-      ValueError: the text is something else.
-    """
-    sides = text.split("->")
-    if len(sides) != 2:
-        raise ValueError(f"the sharding rule {text!r} is not of the form 'operands -> results'")
-    operands, results = ([_parse_mapping(m, text) for m in side.split(",")] for side in sides)
-    return SdyShardingRule(operands, results, **special, **sizes)
+def _factors(dimension: Any) -> tuple[str, ...]:
+    return tuple(dimension) if isinstance(dimension, CompoundFactor) else (dimension,)
 
 
-def _parse_mapping(part: str, text: str) -> ArrayMapping:
-    tokens = re.findall(r"\.\.\.|[()]|[A-Za-z][A-Za-z0-9_]*|\S", part)
-    dims: list[Any] = []
-    group: list[str] | None = None
-    for token in tokens:
-        if token == "(" and group is None:
-            group = []
-        elif token == ")" and group is not None:
-            dims.append(CompoundFactor(*group) if len(group) > 1 else group[0] if group else _bad(text, "()"))
-            group = None
-        elif token == BATCHING and group is None:
-            dims.append(BATCHING)
-        elif _FACTOR.fullmatch(token):
-            (dims if group is None else group).append(token)
-        else:
-            _bad(text, token)
-    if group is not None:
-        _bad(text, "(")
-    return ArrayMapping(*dims)
+def _letter(k: int) -> str:
+    """Shardy's name of the factor of a number: i, j, ... z, then z_1, z_2 ..."""
+    return chr(ord("i") + k) if k < 18 else f"z_{k - 17}"
 
 
-def _bad(text: str, token: str) -> Any:
-    raise ValueError(f"the sharding rule {text!r} has {token!r} where the name of a factor, '...' or a group in parentheses "
-                     "is expected")
+def _without_batching(rule: SdyShardingRule, shapes: Sequence[tuple[int, ...]]) -> list[list[tuple[Any, int]]]:
+    """For each array its dimensions with their sizes; those that ``...`` stands for have factors of their own."""
+    batch: tuple[int, ...] | None = None
+    out = []
+    for mapping, shape in zip(rule._mappings(), shapes, strict=True):
+        batched = mapping[:1] == (BATCHING,)
+        own = mapping[1:] if batched else tuple(mapping)
+        extra = len(shape) - len(own)
+        if extra < 0 or extra and not batched:
+            raise ValueError(f"{rule} has {len(own)} factors for an array of shape {shape}")
+        if batched and batch not in (None, shape[:extra]):
+            raise ValueError(f"{rule}: '...' stands for dimensions {batch} and {shape[:extra]}")
+        batch = shape[:extra] if batched else batch
+        out.append(list(zip([*(f"_batch{i}" for i in range(extra)), *own], shape, strict=True)))
+    return out
+
+
+def _sizes(rule: SdyShardingRule, arrays: list[list[tuple[Any, int]]]) -> dict[str, int]:
+    """The sizes of all factors, which have to agree with each other."""
+    sizes = dict(rule.factor_sizes)
+    products = []
+    for d, n in itertools.chain.from_iterable(arrays):
+        if isinstance(d, CompoundFactor):
+            products.append((d, n))
+        elif sizes.setdefault(d, n) != n:
+            raise ValueError(f"{rule}: the factor {d!r} has the sizes {sizes[d]} and {n}")
+    for d, n in products:
+        if math.prod(sizes[f] for f in d) != n:
+            raise ValueError(f"{rule}: a dimension of size {n} is made of the factors {' '.join(d)} of sizes "
+                             f"{[sizes[f] for f in d]}")
+    return sizes

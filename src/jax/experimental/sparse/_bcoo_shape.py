@@ -343,7 +343,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     if dimension < b:
         nse = max(m.nse for m in operands)
         sparse_shape = shape[b:s]
-        parts = [_padded(*part, nse - m.nse, b, sparse_shape) for m, part in zip(operands, parts, strict=True)]
+        parts = [padded(*part, nse - m.nse, b, sparse_shape) for m, part in zip(operands, parts, strict=True)]
         data, indices = (jnp.concatenate(v, axis=dimension) for v in zip(*parts, strict=True))
         return make(data, indices, shape, indices_sorted=all(m.indices_sorted for m in operands), unique_indices=unique)
     offset, datas, places = 0, [], []
@@ -366,7 +366,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
                 unique_indices=unique and dimension < s)
 
 
-def _padded(data: Any, indices: Any, more: int, n_batch: int, sparse_shape: Sequence[int]) -> tuple[Any, Any]:
+def padded(data: Any, indices: Any, more: int, n_batch: int, sparse_shape: Sequence[int]) -> tuple[Any, Any]:
     """With further entries that are not there."""
     pad = [(0, 0)] * data.ndim
     pad[n_batch] = (0, more)

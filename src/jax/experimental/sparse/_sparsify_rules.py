@@ -1,4 +1,5 @@
-"""What primitives do to sparse values: the rules of :func:`sparsify`, by the names of primitives.
+"""What primitives do to sparse values: the rules of :func:`sparsify`, by the names of primitives. Those of branches and
+loops are in ``_sparsify_control``.
 
 A rule is ``(spenv, *values, **params) -> values``. Most act on BCOO arrays and are written on these; those for which it
 matters whether operands are stored at the same places look at the references.
@@ -323,35 +324,3 @@ def _call(spenv: SparsifyEnv, *values: SparsifyValue, **params: Any) -> list[Spa
         raise NotImplementedError("sparse rule for a function with a derivative of its own is not implemented.")
     closed = inner if isinstance(inner, ClosedJaxpr) else ClosedJaxpr(inner, ())
     return eval_sparse(closed.jaxpr, closed.consts, values, spenv)
-
-
-@on_arrays("cond")
-def _cond(index: Any, *operands: Any, branches: Sequence[ClosedJaxpr], **params: Any) -> list[Any]:
-    del params
-    return lax.switch(index, [functools.partial(lambda b, *xs: run_on_arrays(b, xs), b) for b in branches], *operands)
-
-
-@on_arrays("while")
-def _while(*args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int,
-           **params: Any) -> list[Any]:
-    del params
-    cond_consts, body_consts = args[:cond_nconsts], args[cond_nconsts:cond_nconsts + body_nconsts]
-    return lax.while_loop(lambda carry: run_on_arrays(cond_jaxpr, [*cond_consts, *carry])[0],
-                          lambda carry: run_on_arrays(body_jaxpr, [*body_consts, *carry]),
-                          list(args[cond_nconsts + body_nconsts:]))
-
-
-@on_arrays("scan")
-def _scan(*args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, length: int, reverse: bool, unroll: Any,
-          **params: Any) -> list[Any]:
-    del params
-    consts, carry, xs = args[:num_consts], args[num_consts:num_consts + num_carry], args[num_consts + num_carry:]
-    if any(isinstance(x, BCOO) and not x.n_batch for x in xs):
-        raise NotImplementedError("sparse rule for scan is not implemented for operands whose leading axis is sparse; see "
-                                  "update_layout(n_batch=1)")
-
-    def body(carry: Any, xs: Any) -> tuple[Any, Any]:
-        outs = run_on_arrays(jaxpr, [*consts, *carry, *xs])
-        return outs[:num_carry], outs[num_carry:]
-    carry, ys = lax.scan(body, list(carry), list(xs), length=length, reverse=reverse, unroll=unroll)
-    return [*carry, *ys]

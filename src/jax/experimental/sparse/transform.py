@@ -19,6 +19,7 @@ from jax._api.common import debug_info
 from jax._language.staging import trace_to_jaxpr
 from jax._language.trace import Trace, Tracer, TraceTag, current_trace, run_in
 from jax.experimental._reexports import reexporting
+from jax.experimental.sparse import _sparsify_control as _sparsify_control  # enters its rules
 from jax.experimental.sparse._bcoo_layout import BCOO
 from jax.experimental.sparse._bcoo_shape import basic_index, part_at
 from jax.experimental.sparse._environment import SparsifyEnv as SparsifyEnv
