@@ -294,7 +294,7 @@ def token_type() -> Any:
 
 
 __all__ = [
-    "AxisContext", "ConstantHandler", "DEVICE_TO_DEVICE_TYPE", "LoweringParameters", "LoweringResult", "LoweringRule",
+    "ConstantHandler", "DEVICE_TO_DEVICE_TYPE", "LoweringParameters", "LoweringResult", "LoweringRule",
     "LoweringRuleContext", "Mesh", "ModuleContext", "RECV_FROM_HOST_TYPE", "ReplicaAxisContext", "SEND_TO_HOST_TYPE",
     "SPMDAxisContext", "ShardingContext", "TokenSet", "aval_to_ir_type", "aval_to_ir_types", "cache_lowering",
     "core_call_lowering", "custom_call", "dense_bool_array", "dense_bool_elements", "dense_int_array", "dense_int_elements",

@@ -24,6 +24,7 @@ class Specialization:
         self.devices = None if devices is None else tuple(devices)
 
     def refined(self, name: str, **given: Any) -> Specialization:
+        """This with what is ``given``, for the function ``name``. Raises ``ValueError`` for what is known before."""
         fields = {k: getattr(self, k) for k in self.__slots__}
         for key, value in given.items():
             if value is not None:

@@ -184,6 +184,7 @@ class SparseTrace(Trace):
         return self.parent
 
     def is_finished(self) -> bool:
+        """Whether the function has run, so that its tracers are of no use."""
         return self.finished
 
     def _own(self, x: Any) -> bool:
@@ -208,10 +209,12 @@ class SparseTrace(Trace):
         return None if any(v.is_sparse() for v in values) else [self.spenv.data(v) for v in values]
 
     def custom_jvp(self, prim: Any, fun: Any, jvp: Any, args: Any, params: dict[str, Any]) -> Any:
+        """A function with a jvp rule: the rule is for dense arguments."""
         dense = self._dense(args)
         return run_in(self, fun, *args) if dense is None else run_in(self.parent, prim.bind, fun, jvp, *dense, **params)
 
     def custom_vjp(self, prim: Any, fun: Any, fwd: Any, bwd: Any, args: Any, params: dict[str, Any]) -> Any:
+        """A function with a vjp rule: the rule is for dense arguments."""
         dense = self._dense(args)
         return run_in(self, fun, *args) if dense is None else \
             run_in(self.parent, prim.bind, fun, fwd, bwd, *dense, **params)
