@@ -234,6 +234,19 @@ def test_the_least_recently_used_go_first(folder):
     assert [p.name.split("-")[0] for p in entries(folder)] == ["jit_program0", "jit_program2", "jit_program5"]
 
 
+def test_listing_takes_a_small_part_of_the_time(folder):
+    config.config.update("jax_compilation_cache_max_size", 0)
+    directory = str(folder)
+    assert cache._listing_is_due(directory, 0.01)
+    cache._listings[directory] = 2.0, 0.0
+    assert not cache._listing_is_due(directory, 15.0)
+    assert cache._listing_is_due(directory, 6.0)
+    folder.mkdir()
+    cache.evict(directory, 0)
+    last, since = cache._listings[directory]
+    assert last < 1 and since == 0
+
+
 def test_eviction_takes_abandoned_files_along(tmp_path):
     old, new = tmp_path / ".unfinished-1-a", tmp_path / ".unfinished-2-b"
     for path in (old, new):

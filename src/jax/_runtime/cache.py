@@ -30,6 +30,8 @@ _FORMAT = b"fleetjax executable 1\n"
 _SUFFIX = ".executable"
 _TEMPORARY = ".unfinished-"
 _ABANDONED = 3600.0  # seconds after which nobody is still writing a temporary file
+_SHARE = 0.1  # of the time of compiling may go into listing a directory whose size is limited
+_SHORT = 0.01  # seconds of a listing that need no such thought
 _LISTED = 200  # at most so many entries are read in search of the reason for a miss
 
 
@@ -100,7 +102,7 @@ class Entry:
                 _write(self.directory, self.path, data)
                 _log("persistent cache: %s is stored (%d bytes, %s)", self.name, len(data), self.key[:16])
                 monitoring.record_event("/jax/compilation_cache/cache_misses")
-                if most >= 0:
+                if most >= 0 and _listing_is_due(self.directory, seconds):
                     evict(self.directory, most)
         except OSError as error:
             _complain(f"{self.name} could not be stored in the persistent cache {self.directory}: {error}", error,
@@ -244,6 +246,19 @@ def _entries_named(directory: str, name: str) -> list[str]:
     return [e.path for e in found if len(e.name) == len(prefix) + 64 + len(_SUFFIX)][:_LISTED]
 
 
+_listings: dict[str, tuple[float, float]] = {}  # by directory: seconds of the last listing, of compiling since then
+
+
+def _listing_is_due(directory: str, seconds: float) -> bool:
+    """Whether a directory is to be listed again, after a program has been stored that took ``seconds`` to compile.
+
+    In a directory of ten thousand small programs that takes longer than compiling one of them.
+    """
+    last, since = _listings.get(directory, (0.0, 0.0))
+    _listings[directory] = last, since + seconds
+    return last <= max(_SHARE * (since + seconds), _SHORT)
+
+
 def evict(directory: str, most: int) -> list[str]:
     """Removes the entries that have not been used for longest until the rest has at most ``most`` bytes.
 
@@ -251,6 +266,7 @@ def evict(directory: str, most: int) -> list[str]:
     them is reading stays readable for it.
     """
     found = []
+    begin = time.perf_counter()
     with os.scandir(directory) as listing:
         for item in listing:
             try:
@@ -262,6 +278,7 @@ def evict(directory: str, most: int) -> list[str]:
             elif item.name.startswith(_TEMPORARY) and info.st_mtime < time.time() - _ABANDONED:
                 _remove(item.path)
     total = sum(size for _, _, size in found)
+    _listings[directory] = time.perf_counter() - begin, 0.0
     removed = []
     for _, path, size in sorted(found):
         if total <= most:
@@ -298,5 +315,6 @@ def apply_xla_caches(debug: Any) -> None:
 
 
 def forget() -> None:
-    """Forgets what has been complained about."""
+    """Forgets what has been complained about, and how long directories take to list."""
     _told_of.clear()
+    _listings.clear()
