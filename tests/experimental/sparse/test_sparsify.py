@@ -184,6 +184,14 @@ def test_indexing_with_arrays(index):
     same(jax.jit(lambda a: a[index])(A), X[index])
 
 
+def test_indexing_along_dense_axes():
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4) % 5
+    same(BCOO.fromdense(x, n_dense=2)[..., np.array([0, 3])], x[..., [0, 3]])
+    kept = BCOO.fromdense(x, n_dense=1)[:, np.array([2, 0])]
+    assert kept.n_dense == 1
+    same(kept, x[:, [2, 0]])
+
+
 def test_indices_out_of_bounds():
     far = np.array([2, 7])
     same(A[far], X[[2, 2]])

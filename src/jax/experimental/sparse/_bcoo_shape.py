@@ -454,7 +454,11 @@ def _varying_axes_at(mat: BCOO, lead: int, offset_dims: Sequence[int]) -> BCOO:
     if varying == list(range(lead)):
         return mat
     source = dict(zip([*varying, *offset_dims], range(mat.ndim), strict=True))
-    return bcoo_transpose(_plain_sparse(mat), permutation=[source[d] for d in range(mat.ndim)])
+    dense = mat.n_dense
+    while any(source[d] != d for d in range(mat.ndim - dense, mat.ndim)):
+        dense -= 1  # what does not stay at the end becomes sparse
+    mat = bcoo_update_layout(mat, n_batch=0, n_dense=dense)
+    return bcoo_transpose(mat, permutation=[source[d] for d in range(mat.ndim)])
 
 
 def basic_index(mat: BCOO, index: Any) -> tuple[Any, ...] | None:
