@@ -110,7 +110,7 @@ def _machine(results: Results, language: str) -> str:
 
 def _summary(rows: Sequence[Row], words: Words) -> list[str]:
     judged = [(row, peer) for row in rows for peer in row.peers if row.verdict(peer)]
-    missed = [f"{row.measure.title} ({words.peers[peer].removeprefix('/ ')})" for row, peer in judged
+    missed = [f"{_escaped(row.measure.title)} ({words.peers[peer].removeprefix('/ ')})" for row, peer in judged
               if row.verdict(peer) == "FAIL"]
     reached, total = len(judged) - len(missed), len(judged)
     lines = [words.some_missed.format(reached=reached, total=total, names=words.separator.join(missed)) if missed
