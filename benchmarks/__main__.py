@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks import records, report, runner
+from benchmarks import machine, records, report, runner
 from benchmarks.plan import GROUPS, PROGRAMS, Program
 
 VARIABLE = "FLEETJAX_REFERENCE_PYTHON"
@@ -98,6 +98,7 @@ def _measure(arguments: argparse.Namespace) -> tuple[records.Results, list[str]]
     versions = {i.label: i.versions() for i in (runner.OURS, theirs) if i is not None}
     if torch is not None:
         versions["torch"] = torch.versions(("torch", "numpy"))
+    print(f"{'machine':10} {', '.join(f'{name} {value}' for name, value in machine.describe().items())}")
     for label, found in versions.items():
         print(f"{label:10} {', '.join(' '.join(pair) for pair in found.items())}")
     if theirs is not None and versions["ours"]["jaxlib"] != versions["reference"]["jaxlib"]:
