@@ -569,7 +569,7 @@ def test_extended_dtype_base_class():
 
     bare = Bare()
     assert (repr(bare), bare.short_name(), bare.dtype) == ("bare", "bare", bare)
-    assert bare.tangent_dtype() == dtypes.float0
+    assert bare.tangent_dtype == dtypes.float0
     for method, arguments in (
         ("physical_element_aval", ()),
         ("wrap", (0,)),

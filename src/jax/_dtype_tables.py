@@ -59,6 +59,7 @@ class ExtendedDType:
         """The physical array that carries ``value``."""
         raise NotImplementedError(f"{type(self).__name__}.unwrap")
 
+    @property
     def tangent_dtype(self) -> DType:
         """Dtype of tangents; ``float0`` says that values cannot be differentiated."""
         return float0

@@ -356,7 +356,7 @@ def tangent_dtype(dtype: Any) -> DType:
     try:
         return _tangents[dtype]
     except KeyError:
-        return dtype.tangent_dtype() if isinstance(dtype, ExtendedDType) else float0
+        return dtype.tangent_dtype if isinstance(dtype, ExtendedDType) else float0
 
 
 def to_inexact_dtype(dtype: Any) -> DType:

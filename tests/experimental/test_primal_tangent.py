@@ -34,6 +34,7 @@ def test_the_dtype():
     assert DTYPE == primal_tangent_dtype("int8", jnp.bfloat16) and hash(DTYPE) == hash(pickle.loads(pickle.dumps(DTYPE)))
     assert DTYPE != primal_tangent_dtype(jnp.int8, jnp.float32) and str(DTYPE) == "PrimalTangentDType{i8/bf16}"
     assert str(primal_tangent_dtype(jnp.int8, jnp.float32, "weights")) == "weights"
+    assert (DTYPE.primal_dtype, DTYPE.tangent_dtype) == (np.dtype(np.int8), jnp.dtype(jnp.bfloat16))
     assert jax.dtypes.issubdtype(DTYPE, jax.dtypes.extended) and not jax.dtypes.issubdtype(DTYPE, np.number)
     assert jax.core.ShapedArray((2,), DTYPE).to_tangent_aval() == jax.core.ShapedArray((2,), jnp.dtype(jnp.bfloat16))
     for bad, text in ((("int8", "int8"), "floating or complex"), ((jax.dtypes.float0, "float32"), "primal dtype must be")):

@@ -19,17 +19,17 @@ class primal_tangent_dtype_scalar(dtypes.extended):
 class PrimalTangentDType(dtypes.ExtendedDType):
     """See :func:`primal_tangent_dtype`."""
 
-    __slots__ = ("primal_dtype", "_tangent_dtype", "name")
+    __slots__ = ("primal_dtype", "tangent_dtype", "name")
     type = primal_tangent_dtype_scalar
 
     def __init__(self, primal_dtype: Any, tangent_dtype: Any, name: str | None) -> None:
-        self.primal_dtype, self._tangent_dtype = dtypes.dtype(primal_dtype), dtypes.dtype(tangent_dtype)
-        for what, d in (("primal", self.primal_dtype), ("tangent", self._tangent_dtype)):
+        self.primal_dtype, self.tangent_dtype = dtypes.dtype(primal_dtype), dtypes.dtype(tangent_dtype)
+        for what, d in (("primal", self.primal_dtype), ("tangent", self.tangent_dtype)):
             if not isinstance(d, np.dtype) or d == dtypes.float0:
                 raise TypeError(f"primal_tangent_dtype: the {what} dtype must be one that arrays on devices have, got {d}")
-        if not dtypes.issubdtype(self._tangent_dtype, np.inexact):
-            raise TypeError(f"primal_tangent_dtype: tangents are floating or complex numbers, got {self._tangent_dtype}")
-        short = "/".join(map(dtypes.short_name, (self.primal_dtype, self._tangent_dtype)))
+        if not dtypes.issubdtype(self.tangent_dtype, np.inexact):
+            raise TypeError(f"primal_tangent_dtype: tangents are floating or complex numbers, got {self.tangent_dtype}")
+        short = "/".join(map(dtypes.short_name, (self.primal_dtype, self.tangent_dtype)))
         self.name = name or f"PrimalTangentDType{{{short}}}"
 
     @property
@@ -49,14 +49,11 @@ class PrimalTangentDType(dtypes.ExtendedDType):
     def unwrap(self, value: Any) -> Any:
         return value._base_array
 
-    def tangent_dtype(self) -> Any:
-        return self._tangent_dtype
-
     def zeros(self, shape: tuple[int, ...]) -> Any:
         return lax.convert_element_type(lax.full(shape, 0, self.primal_dtype), self)
 
     def _key(self) -> tuple[Any, ...]:
-        return self.primal_dtype, self._tangent_dtype, self.name
+        return self.primal_dtype, self.tangent_dtype, self.name
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PrimalTangentDType) and self._key() == other._key()
