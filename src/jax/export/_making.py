@@ -41,8 +41,8 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None, disabled_che
     """A function from types of arguments to the program for them, as an :class:`Exported`.
 
     The program is plain StableHLO: rewrites that are good for one machine (``jax_cpu_fusion_fences``,
-    ``jax_cpu_fast_trigonometry``) are left out, and arrays that the function closes over are part of it. It can be read by
-    later versions, and by earlier ones back to what StableHLO promises.
+    ``jax_cpu_fast_trigonometry``, ``jax_cpu_fast_convolutions``) are left out, and arrays that the function closes over are
+    part of it. It can be read by later versions, and by earlier ones back to what StableHLO promises.
 
     Args:
       fun_jit: what ``jax.jit`` returned. Static arguments are given by value.
@@ -98,7 +98,8 @@ def _checked_platforms(platforms: Any) -> tuple[str, ...]:
 @contextlib.contextmanager
 def _portable() -> Iterator[None]:
     """The settings under which programs are lowered: nothing that holds for this machine only."""
-    with config.cpu_fusion_fences(False), config.cpu_fast_trigonometry(False), \
+    with config.cpu_fusion_fences(False), config.cpu_group_pieces(False), config.cpu_fast_trigonometry(False), \
+            config.cpu_fast_convolutions(False), config.cpu_radix_sort(False), \
             config.embedded_constants_max_bytes(2 ** 62), config.captured_constants_warn_bytes(-1):
         yield
 

@@ -139,6 +139,7 @@ from jax.lax._trigonometric import (
     cos_p, cosh, cosh_p, sin, sin_p, sinh, sinh_p, tan, tan_p, tanh, tanh_p,
 )
 from jax.lax._while import fori_loop, while_loop
+from jax.lax import _conv_cpu as _conv_cpu
 from jax.lax import _trigonometric_cpu as _trigonometric_cpu
 from jax.lax import _value_checks as _value_checks
 from jax.lax._while_transforms import while_p

@@ -20,7 +20,7 @@ from jax.lax._conv_dims import (
     conv_window,
     permuted,
 )
-from jax.lax._conv_lowering import lower, lower_cpu
+from jax.lax._conv_lowering import lower
 from jax.lax._precision import canonical_precision, reverse_precision
 from jax.lax._shape import reshape, rev
 from jax.lax._windows import pads_of_transpose
@@ -258,7 +258,6 @@ def _batch(args: Any, batch_dims: Any, *, dimension_numbers: Any, feature_group_
 
 conv_general_dilated_p.def_abstract_eval(_abstract)
 register_lowering(conv_general_dilated_p, lower)
-register_lowering(conv_general_dilated_p, lower_cpu, platform="cpu")
 defbilinear(conv_general_dilated_p, _transpose_lhs, _transpose_rhs)
 rules.primitive_batchers[conv_general_dilated_p] = _batch
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from jax import dtypes
 from jax._ground.families import BOOL, COMPLEX, FLOAT, category
-from jax._lowering import hlo
+from jax._lowering import barriers, hlo
 from jax.lax._precision import is_algorithm
 
 
@@ -47,24 +47,23 @@ def lower(ctx: Any, x: Any, y: Any, *, preferred_element_type: Any, out_sharding
 _MOST_PRODUCTS = 64
 
 
-def lower_cpu(ctx: Any, x: Any, y: Any, **params: Any) -> Any:
-    images, kernel = ctx.avals_in
-    groups, numbers = params["feature_group_count"], params["dimension_numbers"]
-    sizes = [kernel.shape[d] for d in numbers.rhs_spec]
-    products = math.prod(sizes[1:])
-    if (groups < 4 or params["batch_group_count"] > 1 or not 0 < products <= _MOST_PRODUCTS
-            or category(images.dtype) in (BOOL, COMPLEX) or not all(ctx.avals_out[0].shape) or not all(images.shape)):
-        return lower(ctx, x, y, **params)
-    return [_by_shifting(ctx, x, y, sizes, **params)]
+def shiftable(images: Any, kernel: Any, out: Any, params: dict[str, Any]) -> bool:
+    """Whether a convolution has many groups of few features."""
+    products = math.prod([kernel.shape[d] for d in params["dimension_numbers"].rhs_spec[1:]])
+    return (params["feature_group_count"] >= 4 and params["batch_group_count"] == 1 and 0 < products <= _MOST_PRODUCTS
+            and category(images.dtype) not in (BOOL, COMPLEX) and all(out.shape) and all(images.shape))
 
 
-def _by_shifting(ctx: Any, x: Any, y: Any, sizes: list[int], *, window_strides: Any, padding: Any, lhs_dilation: Any,
-                 rhs_dilation: Any, dimension_numbers: Any, feature_group_count: int, **params: Any) -> Any:
+def lower_by_shifting(ctx: Any, x: Any, y: Any, *, window_strides: Any, padding: Any, lhs_dilation: Any, rhs_dilation: Any,
+                      dimension_numbers: Any, feature_group_count: int, **params: Any) -> Any:
     (images, kernel), (out,) = ctx.avals_in, ctx.avals_out
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     rank, channel = len(images.shape), lhs_spec[1]
+    sizes = [kernel.shape[d] for d in rhs_spec]
     each = sizes[0] // feature_group_count  # output features of a group
-    dtype = _accumulator(out.dtype)
+    dtype = accumulator(out.dtype)
+    # Whatever is fused with this sum would be computed again for each product, and the sum in whatever reads it.
+    x = barriers.fence(ctx, x)
     x = hlo.convert_element_type(x, images, images.update(dtype=dtype))
     x = _padded(x, lhs_spec, padding, lhs_dilation, rank, dtype)
     # Results while they are summed: in the layout of the images, with the outputs of a group as one more dimension.
@@ -94,10 +93,10 @@ def _by_shifting(ctx: Any, x: Any, y: Any, sizes: list[int], *, window_strides: 
         order = [lhs_spec[tuple(out_spec).index(d)] for d in range(rank)]
         result = out.update(dtype=dtype)
         total = hlo.transpose(total, result, order)
-    return hlo.convert_element_type(total, result, out)
+    return [barriers.fence(ctx, hlo.convert_element_type(total, result, out))]
 
 
-def _accumulator(dtype: Any) -> Any:
+def accumulator(dtype: Any) -> Any:
     """Sums of narrow floats are formed in float32."""
     return np.dtype(np.float32) if category(dtype) == FLOAT and dtype.itemsize < 4 else dtype
 

@@ -58,12 +58,36 @@ cpu_fusion_fences = _o.declare(
     "and run several times faster; results differ by rounding.",
     traced=True,
 )
+cpu_group_pieces = _o.declare(
+    "jax_cpu_group_pieces",
+    True,
+    _o.BOOL,
+    "On CPUs, compile programs of many small pieces, such as an array split in hundreds of parts or hundreds of numbers put "
+    "together, with a few kernels instead of one for each piece. They compile several times faster.",
+    traced=True,
+)
+cpu_radix_sort = _o.declare(
+    "jax_cpu_radix_sort",
+    True,
+    _o.BOOL,
+    "On CPUs, sort long rows by counting digits instead of comparing elements, several times as fast; results are the same.",
+    traced=True,
+)
 cpu_fast_trigonometry = _o.declare(
     "jax_cpu_fast_trigonometry",
     True,
     _o.BOOL,
     "On CPUs, compute sine, cosine and tangent of large single- and half-precision arrays with polynomials, many times as "
     "fast as the C library; errors stay within 0.6 ulp, 0.8 for the tangent.",
+    traced=True,
+)
+cpu_fast_convolutions = _o.declare(
+    "jax_cpu_fast_convolutions",
+    True,
+    _o.BOOL,
+    "On CPUs, write convolutions for which the compiler has no good code, those in groups, with kernels of one pixel and of "
+    "long sequences, as sums of products, several convolutions or matrix products. Many times as fast, forwards and "
+    "backwards; results differ by rounding.",
     traced=True,
 )
 experimental_unsafe_xla_runtime_errors = _o.declare(
