@@ -9,17 +9,18 @@ import numpy as np
 
 from jax import dtypes
 from jax._api.common import check_callable, check_leaf_types
-from jax._api.jit import jit
 from jax._base import source as source_info
+from jax._base.caching import weak_cache
 from jax._base.source import api_boundary
 from jax._language.avals import ShapedArray
+from jax._language.axes import axis_env
 from jax._language.refs import AbstractRef
 from jax._language.trace import Tracer
 from jax._tree_compare import differences
 from jax.experimental.pallas._kernel import Trees, kernel_name, trace_kernel
 from jax.experimental.pallas._mapping import BlockMapping, GridMapping, block_mapping
 from jax.experimental.pallas._memory import MemoryRef, ref_type
-from jax.experimental.pallas._primitive import pallas_call_p
+from jax.experimental.pallas._programs import Program, program_like
 from jax.experimental.pallas._specs import BlockSpec, CostEstimate, GridSpec, NoBlockSpec, no_block_spec
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
@@ -89,31 +90,54 @@ def call_of(api: str, kernel: Callable[..., None], out_shape: Any, grid_spec: Gr
     """What ``api``, a public function, returns: the call of a kernel on a grid, whose axes may have names."""
     sizes = _grid(grid_spec.grid)
     settings = _settings(kernel, debug=debug, **given)
-    aliases = dict(input_output_aliases)
-    results = _Results(out_shape, grid_spec.out_specs, sizes)
+    call = _Call(kernel, grid_spec, sizes, settings, dict(input_output_aliases), axis_names,
+                 _Results(out_shape, grid_spec.out_specs, sizes))
 
+    @api_boundary
     def wrapped(*operands: Any) -> Any:
         leaves, in_tree = tree_flatten(operands)
-        avals = check_leaf_types(leaves, in_tree, "operand ", api)
-        for aval in avals:
-            if isinstance(aval, AbstractRef):
-                raise TypeError(f"{api}: an operand is a reference, of type {aval.str_short()}. Pass its array, ref[...], "
-                                "and write the result back.")
-        types = [ShapedArray(a.shape, a.dtype) for a in avals]
-        blocks = [*_input_blocks(grid_spec.in_specs, operands, in_tree, types, sizes), *results.blocks]
-        scratch, scratch_tree = tree_flatten(grid_spec.scratch_shapes, is_leaf=lambda x: hasattr(x, "get_ref_aval"))
-        scratch_types = tuple([ref_type("pallas_call: scratch_shapes", s) for s in scratch])
-        pairs = _aliases(aliases, types, results.avals)
-        mapping = GridMapping(sizes, tuple(blocks), len(leaves), scratch_types)
-        jaxpr, mapping = trace_kernel(kernel, mapping, Trees(in_tree, results.tree, scratch_tree), axis_names)
-        if debug:
-            print(f"The kernel in pallas_call {source_info.describe_function(kernel)}:\n{jaxpr}")
-        outs = pallas_call_p.bind(*leaves, jaxpr=jaxpr, grid_mapping=mapping, out_avals=results.avals,
-                                  input_output_aliases=pairs, **settings)
-        return results.unflatten(outs)
+        types = [_operand_type(api, a) for a in check_leaf_types(leaves, in_tree, "operand ", api)]
+        return call.results.unflatten(_program(call, in_tree, tuple(types), axis_env.get())(leaves))
 
     wrapped.__name__ = wrapped.__qualname__ = settings["name"]
-    return jit(wrapped, inline=True)
+    return wrapped
+
+
+def _operand_type(api: str, aval: Any) -> ShapedArray:
+    if isinstance(aval, AbstractRef):
+        raise TypeError(f"{api}: an operand is a reference, of type {aval.str_short()}. Pass its array, ref[...], and write "
+                        "the result back.")
+    return ShapedArray(aval.shape, aval.dtype)
+
+
+class _Call:
+    """A kernel with all that :func:`pallas_call` was told of it; the key of the cache of its programs."""
+
+    def __init__(self, kernel: Callable[..., None], spec: GridSpec, grid: tuple[int, ...], settings: dict[str, Any],
+                 aliases: dict[int, int], axis_names: tuple[Any, ...], results: _Results) -> None:
+        self.kernel = kernel
+        self.spec = spec
+        self.grid = grid
+        self.settings = settings
+        self.aliases = aliases
+        self.axis_names = axis_names
+        self.results = results
+
+
+@weak_cache
+def _program(call: _Call, in_tree: Any, types: tuple[ShapedArray, ...], env: Any) -> Program:
+    """The program of a call for operands of given structure and types."""
+    results, spec = call.results, call.spec
+    blocks = [*_input_blocks(spec.in_specs, in_tree, types, call.grid), *results.blocks]
+    scratch, scratch_tree = tree_flatten(spec.scratch_shapes, is_leaf=lambda x: hasattr(x, "get_ref_aval"))
+    scratch_types = tuple([ref_type("pallas_call: scratch_shapes", s) for s in scratch])
+    pairs = _aliases(call.aliases, types, results.avals)
+    mapping = GridMapping(call.grid, tuple(blocks), len(types), scratch_types)
+    jaxpr, mapping = trace_kernel(call.kernel, mapping, Trees(in_tree, results.tree, scratch_tree), call.axis_names)
+    if call.settings["debug"]:
+        print(f"The kernel in pallas_call {source_info.describe_function(call.kernel)}:\n{jaxpr}")
+    return program_like(call.kernel, dict(call.settings, jaxpr=jaxpr, grid_mapping=mapping, out_avals=results.avals,
+                                          input_output_aliases=pairs))
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
@@ -209,7 +233,7 @@ def _names(root: str, tree: Any) -> list[str]:
     return [root + keystr(path) for path, _ in tree_flatten_with_path(numbered)[0]]
 
 
-def _input_blocks(specs: Any, operands: tuple[Any, ...], tree: Any, avals: Sequence[ShapedArray],
+def _input_blocks(specs: Any, tree: Any, avals: Sequence[ShapedArray],
                   grid: tuple[int, ...]) -> list[BlockMapping]:
     if not isinstance(specs, (NoBlockSpec, tuple)):
         raise TypeError(f"pallas_call: in_specs must be a tuple or a list with an entry for each operand, got {specs!r}")

@@ -92,6 +92,12 @@ class Original:
         """How many of the operands of the derivative are its own; they come first."""
         return self.params["grid_mapping"].num_inputs
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Original) and self.params == other.params
+
+    def __hash__(self) -> int:
+        return hash((self.params["name"], self.params["jaxpr"]))
+
     def __repr__(self) -> str:
         return self.params["name"]
 
