@@ -55,4 +55,5 @@ from jax.experimental.pallas._specs import GridSpec as GridSpec
 from jax.experimental.pallas._specs import RevisitMode as RevisitMode
 from jax.experimental.pallas._specs import no_block_spec as no_block_spec
 
+# Memory wherever the compiler puts it: ``pl.ANY(shape, dtype)`` is a type of scratch memory.
 ANY = MemorySpace.ANY

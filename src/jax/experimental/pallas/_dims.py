@@ -58,7 +58,9 @@ class Indirect:
         return f"Indirect({self.block_size})"
 
 
+# An entry of a block's shape, other than an integer or None.
 BlockDim = Blocked | Squeezed | Element | BoundedSlice | Indirect
+# One element, in an axis that the kernel's reference does not have; None means the same.
 squeezed = Squeezed()
 
 

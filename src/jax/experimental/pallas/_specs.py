@@ -102,6 +102,7 @@ class NoBlockSpec:
         return "NoBlockSpec"
 
 
+# What stands for specs that are not given: whole arrays.
 no_block_spec = NoBlockSpec()
 
 
