@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.experimental import pallas as pl
+from jax.experimental import roofline as rl
 
 S = jax.ShapeDtypeStruct
 F32 = jnp.float32
@@ -82,6 +83,9 @@ def test_costs():
     estimate = pl.CostEstimate(flops=7, transcendentals=5, bytes_accessed=3, remote_bytes_transferred=2)
     assert pl.estimate_cost(call(cost_estimate=estimate), X) == pl.CostEstimate(7, 5, 256, 2)
     assert pl.estimate_cost(jax.vmap(call(cost_estimate=estimate)), S((3, 4, 8), F32)) == pl.CostEstimate(21, 15, 768, 6)
+    found = rl.roofline(call())(X)[1]
+    assert (found.unfused_flops, found.hbm_bytes) == (64, 256)
+    assert rl.roofline(call(cost_estimate=estimate))(X)[1].hbm_bytes == 3
     assert json.loads(estimate.to_json()) == {"flops": 7, "transcendentals": 5, "bytes_accessed": 3,
                                               "remote_bytes_transferred": 2}
 

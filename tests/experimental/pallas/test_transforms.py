@@ -212,6 +212,16 @@ def test_parts_on_several_devices(devices):
     np.testing.assert_array_equal(jax.jit(jax.vmap(lambda r: weighed(r, W)))(x), [plain(X, W), plain(X + 1, W)])
 
 
+def test_the_search_for_nan_looks_into_kernels():
+    def kernel(x, out, tmp):
+        tmp[...] = jnp.log(x[...])  # the line
+        out[0] = tmp[0]
+
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="(?s)NaN in the result of log, at .*# the line") as e:
+        call(kernel, S((2,), F32), jnp.array([-1., 1.]), grid=2, scratch_shapes=[pl.ANY((2,), F32)])
+    assert "step 0 of a loop of 2 steps" in e.value.__notes__[0]
+
+
 def test_automatic_checks_look_into_kernels():
     def kernel(x, at, out):
         out[...] = jnp.log(x[...]) + x[at[0]]

@@ -14,7 +14,14 @@ from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, jaxprs_in_params
 from jax._language.refs import is_ref_type
 from jax.experimental.pallas._primitive import pallas_call_p
 from jax.experimental.pallas._specs import CostEstimate
-from jax.experimental.roofline._costs import RooflineRuleContext, RooflineShape, rule_of
+from jax.experimental.roofline._costs import (
+    RooflineResult,
+    RooflineRuleContext,
+    RooflineShape,
+    register_roofline,
+    rule_of,
+    traffic,
+)
 from jax.tree_util import tree_flatten, tree_unflatten
 
 _TRANSCENDENTAL = frozenset([
@@ -72,14 +79,18 @@ def _total(parts: list[tuple[int, int, int]]) -> tuple[int, int, int]:
     return tuple([sum(column) for column in zip(*parts, strict=True)]) if parts else (0, 0, 0)
 
 
+def _call(params: dict[str, Any]) -> tuple[int, int, int]:
+    cost = params["cost_estimate"]
+    if cost is not None:
+        return cost.flops, cost.transcendentals, cost.remote_bytes_transferred
+    times = math.prod(params["grid_mapping"].grid)
+    return tuple([times * n for n in _count(params["jaxpr"].jaxpr)])
+
+
 def _equation(eqn: JaxprEqn) -> tuple[int, int, int]:
     prim, params = eqn.primitive, eqn.params
     if prim is pallas_call_p:
-        cost = params["cost_estimate"]
-        if cost is not None:
-            return cost.flops, cost.transcendentals, cost.remote_bytes_transferred
-        times = math.prod(params["grid_mapping"].grid)
-        return tuple([times * n for n in _count(params["jaxpr"].jaxpr)])
+        return _call(params)
     if prim in _TRANSCENDENTAL:
         return 0, sum(RooflineShape.from_aval(v.aval).size for v in eqn.outvars), 0
     if prim is lax.scan_p:
@@ -98,6 +109,16 @@ def _equation(eqn: JaxprEqn) -> tuple[int, int, int]:
                                   avals_out=[v.aval for v in eqn.outvars], jaxpr_eqn_ctx=eqn.ctx, mesh=None,
                                   pin_lhs_in_vmem=False, pin_rhs_in_vmem=False)
     return rule_of(prim)(context, *map(RooflineShape.from_aval, avals), **params).unfused_flops, 0, 0
+
+
+@register_roofline(pallas_call_p)
+def _roofline(ctx: RooflineRuleContext, *shapes: RooflineShape, **params: Any) -> RooflineResult:
+    """A kernel reads operands and writes results once, unless its estimate says otherwise."""
+    given = params["cost_estimate"]
+    flops, transcendentals, _ = _call(params)
+    moved = traffic(ctx) if given is None else given.bytes_accessed
+    return RooflineResult(flops=flops, unfused_flops=flops + transcendentals, hbm_bytes=moved, unfused_hbm_bytes=moved,
+                          peak_hbm_bytes=traffic(ctx))
 
 
 __all__ = ["estimate_cost"]

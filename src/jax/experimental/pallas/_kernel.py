@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from jax import ref as _operations_of_references  # noqa: F401  (reading and writing of references in kernels)
+from jax._api.common import Described
 from jax._base import source as source_info
 from jax._language.axes import extend_axis_env
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, subjaxprs
@@ -41,6 +42,8 @@ def trace_kernel(kernel: Callable[..., Any], mapping: GridMapping, trees: Trees,
     avals = [*(m.ref_aval for m in mapping.block_mappings), *mapping.scratch_avals]
     n, num_inputs, num_outputs = len(mapping.grid), mapping.num_inputs, len(mapping.outputs)
     own: list[AbstractRef] = []
+    described = Described(kernel)
+    structure: list[Any] = [None]
 
     def flat(*args: Any) -> list[Any]:
         trace = current_trace.get()
@@ -56,6 +59,7 @@ def trace_kernel(kernel: Callable[..., Any], mapping: GridMapping, trees: Trees,
         given = outputs if isinstance(outputs, tuple) else (outputs,)
         named = scratch if isinstance(scratch, dict) else {}
         placed = scratch if isinstance(scratch, (tuple, list)) else () if isinstance(scratch, dict) else (scratch,)
+        structure[0] = tree_structure(((*inputs, *given, *placed), named))
         with inside_grid(mapping.grid, args[:n], new_scratch), ExitStack() as named_axes:
             for axis, size in zip(axis_names, mapping.grid, strict=False):
                 named_axes.enter_context(extend_axis_env(axis, size))
@@ -66,8 +70,12 @@ def trace_kernel(kernel: Callable[..., Any], mapping: GridMapping, trees: Trees,
                              "out_ref[...] = value.")
         return []
 
+    def arg_names() -> tuple[str, ...]:
+        found = () if structure[0] is None else described.arg_names(structure[0])
+        return (*[f"program_id({i})" for i in range(n)], *found)
+
     name = source_info.describe_function(kernel)
-    jaxpr, consts = trace_to_jaxpr(flat, [*[INDEX] * n, *avals], DebugInfo("pallas_call", name))
+    jaxpr, consts = trace_to_jaxpr(flat, [*[INDEX] * n, *avals], DebugInfo("pallas_call", name, arg_names))
     closed = without_constants(jaxpr, consts, lambda types: (
         f"pallas_call: the kernel {name} closes over arrays (it captures constants): {types}. Pass them to the kernel as "
         "operands; what is known while tracing and small can be computed inside."))

@@ -172,7 +172,20 @@ def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) 
     Raises:
       TypeError: no semaphore, or no integer.
 
-    In interpreted kernels a wait that nothing can end is an error of the running program: see :mod:`._semaphores`.
+    Interpreted programs run one after another, so that a wait which is not over at once never is. It is an error then,
+    raised when the kernel has run, or returned by :func:`jax.experimental.checkify.checkify`.
+
+    >>> import jax, jax.numpy as jnp
+    >>> from jax.experimental import pallas as pl
+    >>> def kernel(out, sem):
+    ...     out[...] = jnp.zeros_like(out)
+    ...     pl.semaphore_wait(sem)
+    >>> try:
+    ...     pl.pallas_call(kernel, jax.ShapeDtypeStruct((), jnp.int32), scratch_shapes=[pl.ANY((), pl.semaphore)],
+    ...                    interpret=True)().block_until_ready()
+    ... except ValueError as error:
+    ...     print("it would wait for ever" in str(error))
+    True
     """
     sem, views, operands = _target("semaphore_wait", sem_or_view)
     semaphore_wait_p.bind(sem, _amount("semaphore_wait", "value", value), *operands, views=views, decrement=bool(decrement))

@@ -1,4 +1,4 @@
-"""Derivatives and batching of kernel calls, and how ``checkify`` looks into them.
+"""Derivatives and batching of kernel calls, and how checks look into them.
 
 The derivative of a kernel is a kernel with references to tangents beside those to values; batching puts an axis in front of
 the grid, along which blocks of mapped arrays move.
@@ -13,9 +13,10 @@ from typing import Any
 from jax import dtypes
 from jax._base import source as source_info
 from jax._base.caching import no_context, weak_cache
+from jax._dispatch.checks import Search, descents
 from jax._ground.structural import instantiate_zeros
 from jax._language import rules
-from jax._language.avals import ShapedArray
+from jax._language.avals import ShapedArray, typeof
 from jax._language.effects import writes
 from jax._language.evaluation import eval_jaxpr
 from jax._language.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Var
@@ -234,9 +235,17 @@ def _checked(enabled: Any, eqn: JaxprEqn, values: list[Any]) -> Any:
     return checked.split(eval_jaxpr(checked.jaxpr.jaxpr, checked.jaxpr.consts, *values))
 
 
+def _search(search: Search, params: dict[str, Any], args: list[Any]) -> None:
+    """Under ``jax_debug_nans``: what is not specified must not be taken for what the kernel has computed."""
+    if params["interpret"]:
+        program = program_of(params, [typeof(x) for x in args], zero=True)
+        search.program(program.jaxpr, program.consts, args)
+
+
 rules.primitive_jvps[pallas_call_p] = _jvp
 rules.primitive_linearizations[pallas_call_p] = _linearize
 rules.partial_eval_rules[pallas_call_p] = _partial
 rules.primitive_transposes[pallas_call_p] = _transpose
 rules.fancy_primitive_batchers[pallas_call_p] = _batch
 structural_rules[pallas_call_p] = _checked
+descents[pallas_call_p] = _search
