@@ -8,7 +8,7 @@ BLANKS: dict[str, dict[str, str]] = {
     "jvp": {
         "a form in which LAPACK returns factors; the factorisations themselves have derivatives":
             "geqp3 geqrf hessenberg householder_product ormqr schur tridiagonal",
-        "occurs in lowering only": "fence lapack_call",
+        "occurs in lowering only": "fence lapack_call pieces table",
         "takes no operands": "axis_index create_token platform_index",
         "takes tokens, which have no derivatives": "after_all",
         "a name only: what it would do is refused": "infeed outfeed",
@@ -22,7 +22,7 @@ BLANKS: dict[str, dict[str, str]] = {
         "linear programs are discharged before they are transposed": "addupdate empty_ref free_ref freeze get new_ref swap",
         "a form in which LAPACK returns factors; the factorisations themselves have derivatives":
             "geqp3 geqrf hessenberg householder_product ormqr schur tridiagonal",
-        "occurs in lowering only": "fence lapack_call",
+        "occurs in lowering only": "fence lapack_call pieces table",
         "nothing is known of what it calls": "debug_callback inspect_sharding ffi_call io_callback pure_callback",
         "a factorisation is not linear, and its tangents are made of linear primitives":
             "cholesky cholesky_update eig eigh lu qr svd symmetric_product",
@@ -51,7 +51,7 @@ BLANKS: dict[str, dict[str, str]] = {
     },
     "batching": {
         "the trace maps the function and its rule": "custom_jvp_call custom_vjp_call",
-        "occurs in lowering only": "fence lapack_call",
+        "occurs in lowering only": "fence lapack_call pieces table",
         "takes no operands": "create_token platform_index",
         "a name only: what it would do is refused": "infeed outfeed",
     },

@@ -17,6 +17,7 @@ from jax._base.config import (
     compiler_enable_remat_pass,
     config,
     cpu_fusion_fences,
+    cpu_group_pieces,
     dump_ir_to,
     enable_x64,
     explain_cache_misses,
@@ -157,7 +158,7 @@ def test_misses_are_explained(caplog):
 
 @pytest.mark.parametrize("option, value", [
     (optimization_level, "O1"), (memory_fitting_level, "O1"), (compiler_enable_remat_pass, False),
-    (cpu_fusion_fences, False),
+    (cpu_fusion_fences, False), (cpu_group_pieces, False),
 ])
 def test_options_of_the_compiler_are_part_of_the_key(caplog, option, value):
     closed = close(lambda x: sin_p.bind(x), aval(5))

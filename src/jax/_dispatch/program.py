@@ -116,7 +116,8 @@ def _usable_donations(donated: tuple[bool, ...]) -> tuple[bool, ...]:
 # Options that decide how programs are compiled and leave the traces as they are.
 _COMPILED_BY = (config.optimization_level, config.memory_fitting_level, config.exec_time_optimization_effort,
                 config.memory_fitting_effort, config.disable_most_optimizations, config.compiler_enable_remat_pass,
-                config.cpu_fusion_fences, config.experimental_unsafe_xla_runtime_errors)
+                config.cpu_fusion_fences, config.cpu_group_pieces,
+                config.experimental_unsafe_xla_runtime_errors)
 
 
 def compile_context() -> tuple[Any, ...]:
@@ -198,9 +199,17 @@ def lower_program(jaxpr: ClosedJaxpr, name: str, *, platforms: Sequence[str], do
     return lowered
 
 
+# For programs that do next to nothing, with many small pieces of data.
+_UNOPTIMISED = {"xla_backend_optimization_level": 0, "xla_disable_hlo_passes": "fusion-wrapper"}
+
+
 def _compile(lowered: LoweredModule, devices: Sequence[Any], compiler_options: Sequence[tuple[str, Any]]) -> Any:
+    options = dict(compiler_options)
+    if lowered.light:
+        options = {**_UNOPTIMISED, **options}
+
     def attempt(left_out: tuple[str, ...]) -> Any:
-        return compile_module(lowered.module, devices, num_partitions=len(devices), compiler_options=dict(compiler_options),
+        return compile_module(lowered.module, devices, num_partitions=len(devices), compiler_options=options,
                               host_callbacks=lowered.host_callbacks, name=f"jit({lowered.name})",
                               storable=not lowered.keepalives, left_out=left_out)
 

@@ -25,7 +25,7 @@ from jax._language.avals import ShapedArray, host_constant, typeof
 from jax._language.primitive import Primitive
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering import hlo
-from jax._lowering.rules import fusible, register_elementwise, register_lowering
+from jax._lowering.rules import fusible, pointwise, register_elementwise, register_lowering
 
 # dtype categories by NumPy kind; jax.dtypes classifies the extension floats (bfloat16, float8...) and small integers.
 BOOL, SIGNED, UNSIGNED, FLOAT, COMPLEX = "bool", "signed", "unsigned", "floating", "complex"
@@ -181,6 +181,7 @@ def nary(name: str, accepted: Sequence[frozenset[str]] | frozenset[str], lower: 
     else:
         register_lowering(prim, elementwise_rule(lower))
         fusible[prim] = 1
+        pointwise.add(prim)
     rules.primitive_batchers[prim] = \
         lambda args, dims, **params: batch_elementwise(prim, args, dims, params)
     return prim

@@ -297,6 +297,7 @@ convert_element_type_p.def_abstract_eval(_convert_abstract)
 register_lowering(convert_element_type_p, _convert_lower)
 fusible[convert_element_type_p] = 1
 pointwise.add(convert_element_type_p)
+structural["convert_element_type"] = convert_element_type_p
 rules.primitive_jvps[convert_element_type_p] = _convert_jvp
 rules.primitive_transposes[convert_element_type_p] = _convert_transpose
 rules.primitive_batchers[convert_element_type_p] = _convert_batch

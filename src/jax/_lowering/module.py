@@ -26,6 +26,7 @@ from jax._lowering.context import (
 from jax._lowering.emit import emit_with_tokens
 from jax._lowering.manual import Region
 from jax._lowering.passes import run_passes
+from jax._lowering.passes.pieces import compiles_without_optimising
 from jax._lowering.shardings import is_spread, sharding_attr
 from jax._lowering.subprograms import build_function
 from jax._lowering.types import bool_attr, i32_attr, ir_type, string_attr, tensor_type
@@ -46,6 +47,7 @@ class LoweredModule:
       donated: for each argument of ``main`` whether its buffer may be reused.
       unused_donations: positions of donated arguments whose buffers fit no result.
       fenced: whether it relies on barriers that hold until operations have been fused.
+      light: whether it does so little that it may be compiled without optimisations.
       ordered_effects, unordered_effects: what running the program does besides computing.
       pure: for programs on references, which references they are (``_dispatch.references.Pure``).
       host_callbacks, keepalives: objects that must live as long as the executable.
@@ -53,7 +55,7 @@ class LoweredModule:
 
     __slots__ = ("module", "state", "name", "platforms", "captured", "const_args", "const_avals", "kept_var_idx",
                  "donated", "unused_donations", "ordered_effects", "unordered_effects", "host_callbacks", "keepalives",
-                 "debug_info", "in_avals", "out_avals", "timing", "pure", "fenced", "_text")
+                 "debug_info", "in_avals", "out_avals", "timing", "pure", "fenced", "light", "_text")
 
     def __init__(self, mod: ModuleContext, closed: ClosedJaxpr, in_avals: Sequence[Any]) -> None:
         self.module: Any = mod.module
@@ -67,6 +69,7 @@ class LoweredModule:
         self.host_callbacks = mod.host_callbacks
         self.keepalives = mod.keepalives
         self.fenced = False
+        self.light = False
         self.captured: list[Any] = []
         self.const_args: list[Any] = []
         self.const_avals: list[Any] = []
@@ -144,7 +147,8 @@ def lower_jaxpr_to_module(
     platforms = tuple(platforms)
     _check_effects(closed, name)
     in_avals = closed.in_avals
-    program = run_passes(closed, platforms)
+    divided = spread is not None or mesh is not None
+    program = run_passes(closed, platforms, divided)
     state = take_state()
     state.modules += 1
     with activate(state):
@@ -163,6 +167,8 @@ def lower_jaxpr_to_module(
         _build_main(lowered, mod, program, arg_names, result_names, arg_attrs, region)
         settle(mod)
         lowered.fenced = mod.fenced
+        lowered.light = platforms == ("cpu",) and not divided and config.cpu_group_pieces.value \
+            and compiles_without_optimising(closed, program)
         if config.enable_checks.value:
             mod.module.operation.verify()
     return lowered

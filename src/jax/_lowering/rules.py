@@ -29,6 +29,10 @@ fusible: dict[Any, int] = {}
 reducing: set[Any] = set()
 call_bodies: dict[Any, str] = {}
 inner_bodies: dict[Any, tuple[tuple[str, ...], bool]] = {}
+# ``pointwise``: operations that act element by element on operands of one shape. ``structural``: the primitives that passes
+# read and write themselves, by name.
+pointwise: set[Any] = set()
+structural: dict[str, Any] = {}
 
 _ALIASES = {"gpu": ("cuda", "rocm")}
 
@@ -60,6 +64,7 @@ def register_elementwise(prim: Any, operation: str, settings_rule: Rule | None =
     lowerings.pop(prim, None)
     elementwise_ops[prim] = operation
     fusible[prim] = 1
+    pointwise.add(prim)
     if settings_rule is not None:
         lowerings[prim] = settings_rule
 

@@ -13,7 +13,7 @@ from jax._language.dims import canonical_axis, canonicalize_shape
 from jax._language.primitive import Primitive
 from jax._language.zeros import UndefinedPrimal
 from jax._lowering import hlo
-from jax._lowering.rules import extended_by_batching, fusible, register_lowering
+from jax._lowering.rules import extended_by_batching, fusible, register_lowering, structural
 from jax.lax._shape import reshape_p
 from jax.lax._slice import insert, slice_p
 
@@ -108,6 +108,7 @@ def _concatenate_batch(args: Any, batch_dims: Any, *, dimension: int) -> Any:
 concatenate_p.def_abstract_eval(_concatenate_abstract)
 register_lowering(concatenate_p, lambda ctx, *xs, dimension: [hlo.concatenate(xs, dimension)])
 fusible[concatenate_p] = 1
+structural["concatenate"] = concatenate_p
 deflinear(concatenate_p, _concatenate_transpose)
 rules.primitive_batchers[concatenate_p] = _concatenate_batch
 
@@ -160,6 +161,7 @@ def _split_batch(args: Any, batch_dims: Any, *, sizes: Any, axis: int) -> Any:
 split_p.def_abstract_eval(_split_abstract)
 register_lowering(split_p, _split_lower)
 fusible[split_p] = 0
+structural["split"] = split_p
 deflinear(split_p, _split_transpose)
 rules.primitive_batchers[split_p] = _split_batch
 
@@ -211,6 +213,7 @@ def _stack_batch(args: Any, batch_dims: Any, *, axis: int) -> Any:
 stack_p.def_abstract_eval(_stack_abstract)
 register_lowering(stack_p, _stack_lower)
 fusible[stack_p] = 1
+structural["stack"] = stack_p
 deflinear(stack_p, _stack_transpose)
 rules.primitive_batchers[stack_p] = _stack_batch
 
@@ -250,6 +253,7 @@ def _unstack_batch(args: Any, batch_dims: Any, *, axis: int) -> Any:
 unstack_p.def_abstract_eval(_unstack_abstract)
 register_lowering(unstack_p, _unstack_lower)
 fusible[unstack_p] = 0
+structural["unstack"] = unstack_p
 deflinear(unstack_p, lambda cts, x, axis: [stack_p.bind(*map(instantiate_zeros, cts), axis=axis)])
 rules.primitive_batchers[unstack_p] = _unstack_batch
 

@@ -25,7 +25,7 @@ from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
 from jax._language.zeros import Zero
 from jax._lowering import hlo
-from jax._lowering.rules import fusible, register_lowering
+from jax._lowering.rules import fusible, pointwise, register_lowering
 from jax.lax._arithmetic import add, div, mul
 from jax.lax._bitwise import bitwise_and
 from jax.lax._comparison import eq, ge, gt, le, lt
@@ -200,5 +200,6 @@ def _clamp_batch(args: Any, dims: Any) -> Any:
 clamp_p.def_abstract_eval(_clamp_abstract)
 register_lowering(clamp_p, _clamp_lower)
 fusible[clamp_p] = 1
+pointwise.add(clamp_p)
 rules.primitive_jvps[clamp_p] = _clamp_jvp
 rules.primitive_batchers[clamp_p] = _clamp_batch

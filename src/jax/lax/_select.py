@@ -12,7 +12,7 @@ from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering import hlo
-from jax._lowering.rules import extended_by_batching, fusible, register_lowering
+from jax._lowering.rules import extended_by_batching, fusible, pointwise, register_lowering, structural
 
 # --- select_n -------------------------------------------------------------------------------------------------------
 
@@ -131,6 +131,8 @@ def align_mapped(args: Sequence[Any], dims: Sequence[Any], whole: Sequence[int])
 select_n_p.def_abstract_eval(_select_abstract)
 register_lowering(select_n_p, _select_lower)
 fusible[select_n_p] = 1
+pointwise.add(select_n_p)
+structural["select_n"] = select_n_p
 rules.primitive_jvps[select_n_p] = _select_jvp
 rules.primitive_transposes[select_n_p] = _select_transpose
 rules.primitive_batchers[select_n_p] = _select_batch

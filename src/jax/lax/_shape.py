@@ -22,7 +22,7 @@ from jax._language.dims import canonical_axes, canonical_axis, canonicalize_shap
 from jax._language.primitive import Primitive
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering import hlo
-from jax._lowering.rules import extended_by_batching, fusible, register_lowering
+from jax._lowering.rules import extended_by_batching, fusible, register_lowering, structural
 
 _Array = xla.Array
 
@@ -103,6 +103,7 @@ def _reshape_batch(args: Any, batch_dims: Any, *, new_sizes: Any, dimensions: An
 reshape_p.def_abstract_eval(_reshape_abstract)
 register_lowering(reshape_p, _reshape_lower)
 fusible[reshape_p] = 0
+structural["reshape"] = reshape_p
 deflinear(reshape_p, _reshape_transpose)
 rules.primitive_batchers[reshape_p] = _reshape_batch
 
@@ -143,6 +144,7 @@ def _squeeze_batch(args: Any, batch_dims: Any, *, dimensions: Any) -> Any:
 squeeze_p.def_abstract_eval(_squeeze_abstract)
 register_lowering(squeeze_p, lambda ctx, x, dimensions: [hlo.reshape(x, ctx.avals_out[0])])
 fusible[squeeze_p] = 0
+structural["squeeze"] = squeeze_p
 deflinear(squeeze_p, lambda ct, x, dimensions: [reshape(ct, x.aval.shape)])
 rules.primitive_batchers[squeeze_p] = _squeeze_batch
 
@@ -276,6 +278,7 @@ def _rev_batch(args: Any, batch_dims: Any, *, dimensions: Any) -> Any:
 rev_p.def_abstract_eval(_rev_abstract)
 register_lowering(rev_p, lambda ctx, x, dimensions: [hlo.reverse(x, dimensions)])
 fusible[rev_p] = 0
+structural["rev"] = rev_p
 deflinear(rev_p, lambda ct, x, dimensions: [rev_p.bind(ct, dimensions=dimensions)])
 rules.primitive_batchers[rev_p] = _rev_batch
 

@@ -14,7 +14,7 @@ from jax._language.dims import canonical_axis, canonicalize_shape
 from jax._language.primitive import Primitive
 from jax._language.zeros import UndefinedPrimal, Zero
 from jax._lowering import hlo
-from jax._lowering.rules import extended_by_batching, fusible, register_lowering
+from jax._lowering.rules import extended_by_batching, fusible, register_lowering, structural
 from jax.dtypes import ExtendedDType
 from jax.lax._select import select
 from jax.lax._shape import squeeze_p
@@ -146,6 +146,7 @@ def insert(items: tuple[Any, ...], at: int, item: Any) -> tuple[Any, ...]:
 slice_p.def_abstract_eval(_slice_abstract)
 register_lowering(slice_p, _slice_lower)
 fusible[slice_p] = 0
+structural["slice"] = slice_p
 deflinear(slice_p, _slice_transpose)
 rules.primitive_batchers[slice_p] = _slice_batch
 
@@ -256,6 +257,7 @@ def _pad_batch(args: Any, batch_dims: Any, *, padding_config: Any) -> Any:
 pad_p.def_abstract_eval(_pad_abstract)
 register_lowering(pad_p, _pad_lower)
 fusible[pad_p] = 1
+structural["pad"] = pad_p
 rules.primitive_jvps[pad_p] = _pad_jvp
 rules.primitive_transposes[pad_p] = _pad_transpose
 rules.primitive_batchers[pad_p] = _pad_batch
