@@ -3,8 +3,8 @@
 ``jnp.array([x[i] * 1.5 for i in range(400)])`` is 400 slices and products, of which XLA makes a kernel with 400 branches. If
 all operands of such a join are made by the same operation, whose operands are again made alike, the operation is applied
 once, to all of them: here to a slice of ``x`` and the number. It stops at values that are made in different ways, which are
-put together as they are. Elements are computed by the operations that computed them before; results may round otherwise where
-the compiler contracts products and sums.
+put together as they are. Elements are computed by the operations that computed them before; results may round otherwise
+where the compiler contracts products and sums.
 """
 
 from __future__ import annotations
