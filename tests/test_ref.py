@@ -172,6 +172,28 @@ def test_references_given_up():
         assert how in repr(ref)
 
 
+@pytest.mark.parametrize("traced", [False, True])
+def test_references_have_views_of_all_of_them(traced):
+    def program(ref):
+        ref.reshape(2, 6)[1, 0] = -1.0
+        ref.T[0] = jnp.zeros(3)
+        ref.transpose(1, 0)[1, 2] += 5.0
+        ref.bitcast(jnp.int32)[0, 3] = 0
+        return ref.reshape((4, 3)).T[...], ref[...].reshape(4, 3).T
+
+    want = model()
+    want.reshape(2, 6)[1, 0] = -1
+    want.T[0] = 0
+    want.T[1, 2] += 5
+    want[0, 3] = 0
+    ref = jax.new_ref(model())
+    for got in (jax.jit(program) if traced else program)(ref):
+        np.testing.assert_array_equal(got, want.reshape(4, 3).T)
+    np.testing.assert_array_equal(ref[...], want)
+    with pytest.raises(AttributeError, match="bitcast"):
+        jax.jit(lambda x: x.bitcast)(1.0)
+
+
 ERRORS = [
     (lambda r: r[3], IndexError, "index 3 is out of bounds for axis 0"),
     (lambda r: r[0, -5], IndexError, "index -5 is out of bounds for axis 1"),

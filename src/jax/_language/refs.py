@@ -313,6 +313,25 @@ class Ref(metaclass=_RefType):
         """Adds ``x`` to what is there."""
         operations["addupdate"](self, idx, x)
 
+    # --- views of all of it, in another form --------------------------------------------------------------------------
+
+    @property
+    def T(self) -> Any:
+        """A view with the axes reversed."""
+        return self.at[...].T
+
+    def transpose(self, *axes: Any) -> Any:
+        """A view with the axes in another order, by default reversed."""
+        return self.at[...].transpose(*axes)
+
+    def reshape(self, *shape: Any) -> Any:
+        """A view of the elements in another shape."""
+        return self.at[...].reshape(*shape)
+
+    def bitcast(self, dtype: Any) -> Any:
+        """A view of the bits as elements of another dtype of the same size."""
+        return self.at[...].bitcast(dtype)
+
 
 register_aval(Ref, lambda ref: ref.aval)
 
@@ -327,8 +346,21 @@ def _method_of_traced(name: str) -> property:
     return property(get)
 
 
-for _name in ("get", "set", "swap", "addupdate"):
+def _method_of_both(name: str) -> property:
+    """What arrays have too."""
+    method = Ref.__dict__[name]
+
+    def get(self: Any) -> Any:
+        if type(self.aval) is AbstractRef:
+            return method.__get__(self)
+        return getattr(super(Tracer, self), name)
+    return property(get)
+
+
+for _name in ("get", "set", "swap", "addupdate", "bitcast"):
     setattr(Tracer, _name, _method_of_traced(_name))
+for _name in ("T", "transpose", "reshape"):
+    setattr(Tracer, _name, _method_of_both(_name))
 
 
 # --- whose reference --------------------------------------------------------------------------------------------------
