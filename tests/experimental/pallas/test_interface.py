@@ -100,6 +100,10 @@ def test_programs_as_text():
         pl.lower_as_mlir(kernel, X)
     with pytest.raises(TypeError, match="dynamic_shapes must be True or False"):
         pl.lower_as_mlir(kernel, X, dynamic_shapes="a")
+    interpreted = pl.pallas_call(lambda x, out: out.set(x[...]), X, interpret=True, name="mine")
+    assert interpreted.eval_shape(X).shape == (4, 8) and "mine" in repr(interpreted)
+    assert interpreted.trace(X).jaxpr.eqns[0].primitive is pl.pallas_call_p
+    assert interpreted.lower(X).compile()(jnp.ones((4, 8))).sum() == 32
     with pl.pallas_export_experimental(False):
         assert jax.export.export(jax.jit(lambda x: x))(X).out_avals[0].shape == (4, 8)
     with pytest.raises(NotImplementedError, match="symbolic dimensions"):

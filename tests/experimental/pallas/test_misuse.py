@@ -30,6 +30,7 @@ SETTINGS = [
     (dict(grid=-1), ValueError, "cannot be negative"),
     (dict(grid_spec=pl.GridSpec(2), grid=2, scratch_shapes=[pl.ANY((), F32)]), ValueError,
      "with grid_spec, grid and scratch_shapes must not be given"),
+    (dict(grid_spec=2), TypeError, "grid_spec must be a pl.GridSpec, got 2"),
     (dict(interpret="yes"), TypeError, "interpret must be True or False, got 'yes'"),
     (dict(name=3), TypeError, "name must be a string"),
     (dict(cost_estimate=3), TypeError, "must be a pl.CostEstimate"),

@@ -9,6 +9,7 @@ import numpy as np
 
 from jax import dtypes
 from jax._api.common import check_callable, check_leaf_types
+from jax._api.jit import jit
 from jax._base import source as source_info
 from jax._base.caching import weak_cache
 from jax._base.source import api_boundary
@@ -77,6 +78,8 @@ def pallas_call(kernel: Callable[..., None], out_shape: Any, *, grid_spec: GridS
     check_callable(kernel, "pallas_call")
     if grid_spec is None:
         grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
+    elif not isinstance(grid_spec, GridSpec):
+        raise TypeError(f"pallas_call: grid_spec must be a pl.GridSpec, got {grid_spec!r}")
     else:
         _only_one(grid, in_specs, out_specs, scratch_shapes)
     return call_of("pallas_call", kernel, out_shape, grid_spec, input_output_aliases=input_output_aliases or {}, debug=debug,
@@ -90,17 +93,65 @@ def call_of(api: str, kernel: Callable[..., None], out_shape: Any, grid_spec: Gr
     """What ``api``, a public function, returns: the call of a kernel on a grid, whose axes may have names."""
     sizes = _grid(grid_spec.grid)
     settings = _settings(kernel, debug=debug, **given)
-    call = _Call(kernel, grid_spec, sizes, settings, dict(input_output_aliases), axis_names,
-                 _Results(out_shape, grid_spec.out_specs, sizes))
+    return KernelCall(api, kernel, grid_spec, sizes, settings, dict(input_output_aliases), axis_names,
+                      _Results(out_shape, grid_spec.out_specs, sizes))
+
+
+class KernelCall:
+    """A kernel with all that :func:`pallas_call` was told of it, as a function of arrays."""
+
+    def __init__(self, api: str, kernel: Callable[..., None], spec: GridSpec, grid: tuple[int, ...],
+                 settings: dict[str, Any], aliases: dict[int, int], axis_names: tuple[Any, ...], results: _Results) -> None:
+        self._api = api
+        self._kernel = kernel
+        self._spec = spec
+        self._grid = grid
+        self._settings = settings
+        self._aliases = aliases
+        self._axis_names = axis_names
+        self._results = results
+        self.__name__ = self.__qualname__ = settings["name"]
 
     @api_boundary
-    def wrapped(*operands: Any) -> Any:
+    def __call__(self, *operands: Any) -> Any:
         leaves, in_tree = tree_flatten(operands)
-        types = [_operand_type(api, a) for a in check_leaf_types(leaves, in_tree, "operand ", api)]
-        return call.results.unflatten(_program(call, in_tree, tuple(types), axis_env.get())(leaves))
+        types = [_operand_type(self._api, a) for a in check_leaf_types(leaves, in_tree, "operand ", self._api)]
+        return self._results.unflatten(_program(self, in_tree, tuple(types), axis_env.get())(leaves))
 
-    wrapped.__name__ = wrapped.__qualname__ = settings["name"]
-    return wrapped
+    def __repr__(self) -> str:
+        return f"<{self._api} of {self.__name__}>"
+
+    def trace(self, *operands: Any) -> Any:
+        """As that of :func:`jax.jit`: the program, not lowered yet."""
+        return jit(self).trace(*operands)
+
+    def lower(self, *operands: Any) -> Any:
+        """As that of :func:`jax.jit`: the program, not compiled yet."""
+        return jit(self).lower(*operands)
+
+    def eval_shape(self, *operands: Any) -> Any:
+        """The types of the results."""
+        return jit(self).eval_shape(*operands)
+
+    def program(self, in_tree: Any, types: tuple[ShapedArray, ...]) -> Program:
+        """The program for operands of given structure and types."""
+        results, spec = self._results, self._spec
+        blocks = [*_input_blocks(spec.in_specs, in_tree, types, self._grid), *results.blocks]
+        scratch, scratch_tree = tree_flatten(spec.scratch_shapes, is_leaf=lambda x: hasattr(x, "get_ref_aval"))
+        scratch_types = tuple([ref_type(f"{self._api}: scratch memory", s) for s in scratch])
+        pairs = _aliases(self._aliases, types, results.avals)
+        mapping = GridMapping(self._grid, tuple(blocks), len(types), scratch_types)
+        trees = Trees(in_tree, results.tree, scratch_tree)
+        jaxpr, mapping = trace_kernel(self._kernel, mapping, trees, self._axis_names)
+        if self._settings["debug"]:
+            print(f"The kernel in {self._api} {source_info.describe_function(self._kernel)}:\n{jaxpr}")
+        return program_like(self._kernel, dict(self._settings, jaxpr=jaxpr, grid_mapping=mapping, out_avals=results.avals,
+                                               input_output_aliases=pairs))
+
+
+@weak_cache
+def _program(call: KernelCall, in_tree: Any, types: tuple[ShapedArray, ...], env: Any) -> Program:
+    return call.program(in_tree, types)
 
 
 def _operand_type(api: str, aval: Any) -> ShapedArray:
@@ -108,36 +159,6 @@ def _operand_type(api: str, aval: Any) -> ShapedArray:
         raise TypeError(f"{api}: an operand is a reference, of type {aval.str_short()}. Pass its array, ref[...], and write "
                         "the result back.")
     return ShapedArray(aval.shape, aval.dtype)
-
-
-class _Call:
-    """A kernel with all that :func:`pallas_call` was told of it; the key of the cache of its programs."""
-
-    def __init__(self, kernel: Callable[..., None], spec: GridSpec, grid: tuple[int, ...], settings: dict[str, Any],
-                 aliases: dict[int, int], axis_names: tuple[Any, ...], results: _Results) -> None:
-        self.kernel = kernel
-        self.spec = spec
-        self.grid = grid
-        self.settings = settings
-        self.aliases = aliases
-        self.axis_names = axis_names
-        self.results = results
-
-
-@weak_cache
-def _program(call: _Call, in_tree: Any, types: tuple[ShapedArray, ...], env: Any) -> Program:
-    """The program of a call for operands of given structure and types."""
-    results, spec = call.results, call.spec
-    blocks = [*_input_blocks(spec.in_specs, in_tree, types, call.grid), *results.blocks]
-    scratch, scratch_tree = tree_flatten(spec.scratch_shapes, is_leaf=lambda x: hasattr(x, "get_ref_aval"))
-    scratch_types = tuple([ref_type("pallas_call: scratch_shapes", s) for s in scratch])
-    pairs = _aliases(call.aliases, types, results.avals)
-    mapping = GridMapping(call.grid, tuple(blocks), len(types), scratch_types)
-    jaxpr, mapping = trace_kernel(call.kernel, mapping, Trees(in_tree, results.tree, scratch_tree), call.axis_names)
-    if call.settings["debug"]:
-        print(f"The kernel in pallas_call {source_info.describe_function(call.kernel)}:\n{jaxpr}")
-    return program_like(call.kernel, dict(call.settings, jaxpr=jaxpr, grid_mapping=mapping, out_avals=results.avals,
-                                          input_output_aliases=pairs))
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
