@@ -18,8 +18,8 @@ from jax.experimental.pallas import _dims as dims
 from jax.experimental.pallas._mapping import BlockMapping
 
 
-def unspecified(shape: Sequence[int], dtype: Any, zero: bool = False) -> Any:
-    """What nobody has written yet: NaN, the least integer, or False; or zeros, where NaN would mislead.
+def unspecified(shape: Sequence[int], dtype: Any, neutral: bool = False) -> Any:
+    """What nobody has written yet: NaN, the least integer, or False; or ones (``neutral``), where these would mislead.
 
     >>> import numpy as np
     >>> unspecified((2,), np.dtype("int8")).tolist()
@@ -28,7 +28,7 @@ def unspecified(shape: Sequence[int], dtype: Any, zero: bool = False) -> Any:
     if isinstance(dtype, dtypes.ExtendedDType):
         raise NotImplementedError(f"pallas_call: there are no unspecified elements of dtype {dtype}. Blocks of such arrays "
                                   "must lie within them, and results must alias an operand (input_output_aliases).")
-    return lax.full(tuple(shape), 0 if zero else _least(dtype), dtype)
+    return lax.full(tuple(shape), 1 if neutral else _least(dtype), dtype)
 
 
 def _least(dtype: np.dtype) -> Any:
@@ -82,11 +82,11 @@ def _axis(d: dims.BlockDim, n: int, bounds: tuple[int, int] | None) -> _Axis:
 class Cut:
     """The blocks of one array."""
 
-    __slots__ = ("mapping", "zero", "axes", "squeezed", "shape")
+    __slots__ = ("mapping", "neutral", "axes", "squeezed", "shape")
 
-    def __init__(self, mapping: BlockMapping, grid: tuple[int, ...], zero: bool) -> None:
+    def __init__(self, mapping: BlockMapping, grid: tuple[int, ...], neutral: bool) -> None:
         self.mapping = mapping
-        self.zero = zero
+        self.neutral = neutral
         n = mapping.array_aval.shape
         self.axes = [_axis(*entry) for entry in zip(mapping.block_shape, n, mapping.bounds(grid), strict=True)]
         self.squeezed = tuple([i for i, d in enumerate(mapping.block_shape) if isinstance(d, dims.Squeezed)])
@@ -98,12 +98,12 @@ class Cut:
         """The array with unspecified elements around it."""
         if self.shape == typeof(x).shape:
             return x
-        fill = unspecified((), typeof(x).dtype, self.zero)
+        fill = unspecified((), typeof(x).dtype, self.neutral)
         return lax.pad(x, fill, [(a.low, a.high, 0) for a in self.axes])
 
     def empty(self) -> Any:
         """An array that nothing has been written to."""
-        return unspecified(self.shape, self.mapping.array_aval.dtype, self.zero)
+        return unspecified(self.shape, self.mapping.array_aval.dtype, self.neutral)
 
     def without_rest(self, x: Any) -> Any:
         """The array itself."""
@@ -138,10 +138,10 @@ class Cut:
         block = self._slice(x, self._starts(places))
         mesh = self._mesh(block, places)
         if mesh is not None:
-            block = block.at[mesh].get(mode="fill", fill_value=0 if self.zero else _least(block.dtype))
+            block = block.at[mesh].get(mode="fill", fill_value=1 if self.neutral else _least(block.dtype))
         taken = self._taken(places)
         if taken is not None:
-            block = lax.select(taken, block, unspecified(block.shape, block.dtype, self.zero))
+            block = lax.select(taken, block, unspecified(block.shape, block.dtype, self.neutral))
         return lax.squeeze(block, self.squeezed) if self.squeezed else block
 
     def write(self, x: Any, places: Sequence[tuple[Any, Any]], block: Any) -> Any:

@@ -25,14 +25,14 @@ from jax.experimental.pallas._memory import SEMAPHORE
 
 @weak_cache
 def interpreted(kernel: ClosedJaxpr, mapping: GridMapping, in_avals: tuple[Any, ...], out_avals: tuple[Any, ...],
-                aliases: tuple[tuple[int, int], ...], zero: bool = False) -> ClosedJaxpr:
+                aliases: tuple[tuple[int, int], ...], neutral: bool = False) -> ClosedJaxpr:
     """The program that runs a kernel, from its operands to its results.
 
-    With ``zero`` everything that is not specified is zero.
+    With ``neutral`` everything that is not specified is one, with which most operations go well.
     """
     n = len(mapping.grid)
     pure = discharged(kernel, [False] * n + [True] * (len(kernel.in_avals) - n))
-    loop = _Loop(pure, mapping, {out: i for i, out in aliases}, zero)
+    loop = _Loop(pure, mapping, {out: i for i, out in aliases}, neutral)
     jaxpr, consts = trace_to_jaxpr(loop.run, in_avals, kernel.jaxpr.debug_info._replace(arg_names=None))
     return ClosedJaxpr(jaxpr, consts)
 
@@ -40,12 +40,12 @@ def interpreted(kernel: ClosedJaxpr, mapping: GridMapping, in_avals: tuple[Any, 
 class _Loop:
     """The loop over a grid. ``buffers`` are the arrays behind all references: operands, results, scratch memory."""
 
-    def __init__(self, pure: Discharged, mapping: GridMapping, alias_of: dict[int, int], zero: bool) -> None:
+    def __init__(self, pure: Discharged, mapping: GridMapping, alias_of: dict[int, int], neutral: bool) -> None:
         self.kernel = pure.closed
         self.mapping = mapping
         self.alias_of = alias_of
-        self.zero = zero
-        self.cuts = [Cut(m, mapping.grid, zero) for m in mapping.block_mappings]
+        self.neutral = neutral
+        self.cuts = [Cut(m, mapping.grid, neutral) for m in mapping.block_mappings]
         self.changed = [i - len(mapping.grid) for i in pure.changed]
 
     def run(self, *operands: Any) -> list[Any]:
@@ -54,7 +54,7 @@ class _Loop:
         for k, cut in enumerate(self.cuts[num_inputs:]):
             aliased = self.alias_of.get(k)
             buffers.append(cut.empty() if aliased is None else cut.continued(operands[aliased]))
-        buffers.extend([_new_scratch(a, self.zero) for a in self.mapping.scratch_avals])
+        buffers.extend([_new_scratch(a, self.neutral) for a in self.mapping.scratch_avals])
         buffers = self._all_steps(buffers)
         return [cut.without_rest(x) for cut, x in zip(self.cuts[num_inputs:], buffers[num_inputs:], strict=False)]
 
@@ -90,10 +90,10 @@ class _Loop:
                 for k, x in zip(self.changed, outs, strict=True)]
 
 
-def _new_scratch(aval: Any, zero: bool) -> Any:
+def _new_scratch(aval: Any, neutral: bool) -> Any:
     if aval.kind == SEMAPHORE:
         return np.zeros(aval.shape, np.int32)
-    return unspecified(aval.shape, aval.dtype, zero)
+    return unspecified(aval.shape, aval.dtype, neutral)
 
 
 def _indices(i: Any, grid: tuple[int, ...]) -> list[Any]:

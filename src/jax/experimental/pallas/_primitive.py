@@ -24,10 +24,10 @@ def _abstract(*avals: Any, jaxpr: ClosedJaxpr, out_avals: tuple[Any, ...], **par
     return list(out_avals), {e for e in jaxpr.effects if not isinstance(e, RefEffect)}
 
 
-def program_of(params: dict[str, Any], in_avals: Sequence[Any], zero: bool = False) -> ClosedJaxpr:
+def program_of(params: dict[str, Any], in_avals: Sequence[Any], neutral: bool = False) -> ClosedJaxpr:
     """The program that runs a kernel in interpret mode: a loop over the grid."""
     return interpreted(params["jaxpr"], params["grid_mapping"], tuple(in_avals), params["out_avals"],
-                       params["input_output_aliases"], zero)
+                       params["input_output_aliases"], neutral)
 
 
 def _lower(ctx: Any, *values: Any, interpret: bool, name: str, metadata: Any, **params: Any) -> Any:

@@ -25,6 +25,7 @@ from jax._language.zeros import UndefinedPrimal, Zero
 from jax._transforms.batch import AxisData, match_axis, named_axes_of
 from jax._transforms.jvp import jvp_jaxpr
 from jax._transforms.partial import save_everything
+from jax.experimental.checkify._errors import user_checks
 from jax.experimental.checkify._interpret import checked_program, structural_rules
 from jax.experimental.checkify._state import nothing
 from jax.experimental.pallas._dims import squeezed
@@ -228,7 +229,8 @@ def _checked(enabled: Any, eqn: JaxprEqn, values: list[Any]) -> Any:
     """Under ``checkify`` an interpreted kernel is the loop that it is run as, with its error."""
     if not eqn.params["interpret"]:
         return nothing, pallas_call_p.bind(*values, **eqn.params)
-    program = program_of(eqn.params, [v.aval for v in eqn.invars])
+    # Automatic checks are not to find fault with what is computed of unspecified elements, and dropped.
+    program = program_of(eqn.params, [v.aval for v in eqn.invars], neutral=not enabled <= user_checks)
     checked = checked_program(enabled, program)
     if checked is None:
         return nothing, pallas_call_p.bind(*values, **eqn.params)
@@ -238,7 +240,7 @@ def _checked(enabled: Any, eqn: JaxprEqn, values: list[Any]) -> Any:
 def _search(search: Search, params: dict[str, Any], args: list[Any]) -> None:
     """Under ``jax_debug_nans``: what is not specified must not be taken for what the kernel has computed."""
     if params["interpret"]:
-        program = program_of(params, [typeof(x) for x in args], zero=True)
+        program = program_of(params, [typeof(x) for x in args], neutral=True)
         search.program(program.jaxpr, program.consts, args)
 
 
