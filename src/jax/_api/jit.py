@@ -123,6 +123,21 @@ def _placement(device: Any, backend: Any, in_shardings: Any, out_shardings: Any)
 
 # --- the wrapped function -------------------------------------------------------------------------------------------
 
+def answered_early(fun: Callable[..., Any], static_argnums: tuple[int, ...], early: Callable[..., Any]) -> Any:
+    """``jit(fun)`` for library code, called in C++. At first ``early`` is asked for the result of a call on concrete arrays.
+
+    Where it returns None, the function is compiled, and then the program answers such calls.
+    """
+    options = Options(static_argnums, (), (), (), False, True, None, ())
+
+    @api_boundary
+    def cache_miss(*args: Any) -> Any:
+        out = early(*args) if is_bottom() else None
+        return _call(fun, options, args, {}) if out is None else (out, None, True)
+
+    return fastpath.make_callable(fun.__name__, fun, cache_miss, static_argnums=static_argnums, cache_key=(options, early))
+
+
 def _wrap(fun: Callable[..., Any], options: Options) -> Any:
     @api_boundary
     def cache_miss(*args: Any, **kwargs: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jax import dtypes
-from jax._api.jit import jit
+from jax._api.jit import answered_early, jit
 from jax._api.sharding_constraints import laid_out
 from jax._base._jaxlib import xla
 from jax._base.config import numpy_rank_promotion
@@ -23,10 +23,11 @@ from jax._ground.structural import broadcast_in_dim_p, convert_element_type_p
 from jax._language.avals import typeof
 from jax._language.refs import AbstractRef, operations
 from jax._language.trace import current_trace
+from jax._runtime.host_parts import part
 from jax._runtime.transfer import to_device
 from jax.lax import GatherScatterMode, convert_element_type, div, full_like, select
 from jax.numpy._creation import asarray
-from jax.numpy._index_plan import Plan, has_arrays, parse
+from jax.numpy._index_plan import ALL, INSIDE, NEW, SLICE, WINDOW, Plan, has_arrays, parse
 from jax.numpy._index_run import DEFAULT, Options, _combine_of, get, update
 from jax.numpy._promotion import _user_level as user_level
 from jax.numpy._promotion import (
@@ -47,12 +48,47 @@ _FAR = 2**30
 
 # --- compiled calls -------------------------------------------------------------------------------------------------
 
-def compiled_call(*static_argnums: int) -> Callable[[Any], Any]:
-    """Decorator for functions that are one compiled call; arguments at ``static_argnums`` are part of the program."""
+def compiled_call(*static_argnums: int, early: Callable[..., Any] | None = None) -> Callable[[Any], Any]:
+    """Decorator for functions that are one compiled call; arguments at ``static_argnums`` are part of the program.
+
+    ``early`` answers the first calls in its place, or returns None.
+    """
+    if early is not None:
+        return lambda fun: answered_early(fun, static_argnums, early)
     return lambda fun: jit(fun, static_argnums=static_argnums, inline=True).in_cpp
 
 
-@compiled_call()
+def _row_on_host(x: Any, i: Any) -> Any:
+    shape = x.shape
+    return part(x, "row", (i,)) if type(i) is int and shape and -shape[0] <= i < shape[0] else None
+
+
+def _rows_on_host(size: int, x: Any, start: Any) -> Any:
+    return part(x, size, (slice(start, start + size),)) if type(start) is int else None
+
+
+def _elements_on_host(plan: Plan, options: Options, x: Any, *operands: Any) -> Any:
+    index: list[Any] = []
+    places = iter(operands)
+    for entry in plan:
+        if entry == ALL:
+            index.append(slice(None))
+        elif entry == NEW:
+            index.append(None)
+        elif entry == INSIDE:
+            index.append(next(places))
+        elif entry[0] == WINDOW:
+            start = next(places)
+            index.append(slice(start, start + entry[1]))
+        elif entry[0] == SLICE and entry[3] > 0:
+            _, start, size, step = entry
+            index.append(slice(start, start + size * step, step))
+        else:
+            return None
+    return part(x, plan, tuple(index)) if all([type(i) is int for i in operands]) else None
+
+
+@compiled_call(early=_row_on_host)
 def _row(x: Any, i: Any) -> Any:
     """``x[i]`` for a Python number."""
     shape = x.shape
@@ -63,12 +99,12 @@ def _row(x: Any, i: Any) -> Any:
     return get(x, ("scalar", *("all",) * (len(shape) - 1)), (i,))
 
 
-@compiled_call(0)
+@compiled_call(0, early=_rows_on_host)
 def _rows(size: int, x: Any, start: Any) -> Any:
     return get(x, (("window", size), *("all",) * (len(x.shape) - 1)), (start,))
 
 
-@compiled_call(0, 1)
+@compiled_call(0, 1, early=_elements_on_host)
 def _elements(plan: Plan, options: Options, x: Any, *operands: Any) -> Any:
     return get(x, plan, operands, options)
 
