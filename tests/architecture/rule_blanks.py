@@ -3,9 +3,11 @@
 BLANKS: dict[str, dict[str, str]] = {
     "abstract": {},
     "lowering": {
-        "programs are discharged before they are lowered": "addupdate empty_ref free_ref freeze get new_ref swap",
+        "programs are discharged before they are lowered":
+            "addupdate empty_ref free_ref freeze get new_ref semaphore_read semaphore_signal semaphore_wait swap",
     },
     "jvp": {
+        "of integers, which have no derivatives": "semaphore_read semaphore_signal semaphore_wait",
         "a form in which LAPACK returns factors; the factorisations themselves have derivatives":
             "geqp3 geqrf hessenberg householder_product ormqr schur tridiagonal",
         "occurs in lowering only": "fence lapack_call pieces table",
@@ -20,6 +22,7 @@ BLANKS: dict[str, dict[str, str]] = {
     },
     "transpose": {
         "linear programs are discharged before they are transposed": "addupdate empty_ref free_ref freeze get new_ref swap",
+        "of integers, which have no derivatives": "semaphore_read semaphore_signal semaphore_wait",
         "a form in which LAPACK returns factors; the factorisations themselves have derivatives":
             "geqp3 geqrf hessenberg householder_product ormqr schur tridiagonal",
         "occurs in lowering only": "fence lapack_call pieces table",
@@ -29,7 +32,7 @@ BLANKS: dict[str, dict[str, str]] = {
         "takes no operands": "axis_index create_token platform_index",
         "takes tokens, which have no derivatives": "after_all",
         "a name only: what it would do is refused": "infeed outfeed",
-        "has no results": "dce_sink",
+        "has no results": "check dce_sink",
         "not linear; its tangent is made of linear primitives":
             "approx_top_k cumlogsumexp cummax cummin cumprod logaddexp logaddexp2 order_statistics pmax pmin "
             "random_gamma reduce reduce_max reduce_min reduce_prod reduce_window reduce_window_max reduce_window_min "
@@ -54,5 +57,6 @@ BLANKS: dict[str, dict[str, str]] = {
         "occurs in lowering only": "fence lapack_call pieces table",
         "takes no operands": "create_token platform_index",
         "a name only: what it would do is refused": "infeed outfeed",
+        "kernels are batched as a whole": "semaphore_read semaphore_signal semaphore_wait",
     },
 }

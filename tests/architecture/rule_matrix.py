@@ -14,7 +14,7 @@ def primitives() -> list:
     import jax
     import jax.custom_batching
     import jax.debug
-    import jax.experimental
+    import jax.experimental.pallas
     import jax.ffi
     import jax.numpy
     import jax.random

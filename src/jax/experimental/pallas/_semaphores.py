@@ -61,16 +61,6 @@ rules.discharge_rules[semaphore_signal_p] = _signal
 rules.discharge_rules[semaphore_wait_p] = _wait
 
 
-def _jvp(prim: Any) -> Any:
-    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
-        return prim.bind(*primals, **params), []
-    return rule
-
-
-rules.primitive_jvps[semaphore_signal_p] = _jvp(semaphore_signal_p)
-rules.primitive_jvps[semaphore_wait_p] = _jvp(semaphore_wait_p)
-
-
 def _text(eqn: JaxprEqn, names: Any, settings: Any) -> str:
     place = "".join([view.text([names(v) for v in eqn.invars[-view.num_operands:]] if view.num_operands else [])
                      for view in eqn.params["views"]])
