@@ -10,7 +10,8 @@ import numpy as np
 
 from jax import dtypes
 from jax._base import _jaxlib
-from jax._ground.families import ANY, BOOL, COMPLEX, FLOAT, UNSIGNED, category, check_category
+from jax._base.config import cpu_radix_sort
+from jax._ground.families import ANY, BOOL, COMPLEX, FLOAT, SIGNED, UNSIGNED, category, check_category
 from jax._ground.structural import broadcast_to_axis, instantiate_zeros, move_axis
 from jax._language import dims, rules
 from jax._language.avals import ShapedArray, typeof
@@ -18,8 +19,10 @@ from jax._language.primitive import Primitive
 from jax._language.zeros import Zero
 from jax._lowering import hlo
 from jax._lowering.rules import register_lowering
+from jax._lowering.shardings import is_spread
 from jax.lax._creation import broadcasted_iota
 from jax.lax._gather import GatherDimensionNumbers, GatherScatterMode, gather_p
+from jax.lax._radix import sorted_words, values_in_order
 from jax.lax._shape import expand_dims
 
 # --- sort -----------------------------------------------------------------------------------------------------------
@@ -107,9 +110,10 @@ def _sort_lower(ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: i
     return hlo.sort(xs, dimension, functools.partial(_comes_before, keys), is_stable)
 
 
-# XLA sorts integers on CPUs by plain "less than" natively; every other comparison is a call of compiled code, five
-# to ten times slower. So floats are mapped to integers in the same order, and a 32-bit key is packed together with its
-# place into one 64-bit integer, which makes the sort stable as well; other operands are gathered.
+# On CPUs floats are mapped to integers in the same order. Long rows of these are sorted by counting (``_radix``), together
+# with their places if there are other operands, which are then gathered. Of shorter ones, XLA sorts integers by plain "less
+# than" natively; every other comparison is a call of compiled code, five to ten times slower. A 32-bit key is packed
+# together with its place into one 64-bit integer, which makes the sort stable as well.
 
 _INTEGER_OF = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
@@ -146,6 +150,10 @@ def _sort_lower_cpu(ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_key
     avals = ctx.avals_in
     key = avals[0]
     n = key.shape[dimension]
+    if all(_counts(ctx, a, dimension) for a in avals[:num_keys]):
+        if len(xs) == 1 and category(key.dtype) != COMPLEX:
+            return [_sorted_by_counting(ctx.module_context, xs[0], key, dimension)]
+        return _sorted_together(ctx, xs, dimension, num_keys)
     if not dims.is_static(n) or num_keys > 1 or not _packs(key.dtype) or n >= 2**31:
         return _sort_lower(ctx, *xs, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
     if n <= 1 or dims.is_zero(key.size):
@@ -169,6 +177,135 @@ def _packs(dtype: Any) -> bool:
         return dtype.itemsize >= 2
     return category(dtype) != COMPLEX and not dtype.name.endswith(("int2", "int4", "int1"))
 
+
+# --- by counting ----------------------------------------------------------------------------------------------------
+
+# Shorter rows are sorted as fast by comparing, and programs with such sorts compile faster.
+LEAST_LENGTH, LEAST_SIZE = 256, 1 << 16
+
+
+def _counts(ctx: Any, aval: Any, dimension: int) -> bool:
+    """Whether rows of ``aval`` along ``dimension`` are sorted by counting."""
+    if not cpu_radix_sort.value or is_spread(ctx.module_context):
+        return False
+    real = dtypes.to_real_dtype(aval.dtype) if category(aval.dtype) == COMPLEX else aval.dtype
+    return (all(map(dims.is_static, aval.shape)) and aval.shape[dimension] >= LEAST_LENGTH
+            and LEAST_SIZE <= aval.size < 2**31 and _packs(real))
+
+
+def _unsigned(x: Any, aval: Any, merge_zeros: bool) -> tuple[Any, Any]:
+    """``x`` as unsigned integers in the same order, and their type."""
+    x, aval = _ordered_integers(x, aval, merge_zeros)
+    if category(aval.dtype) == UNSIGNED:
+        return x, aval
+    unsigned = np.dtype(f"uint{8 * aval.dtype.itemsize}")
+    out = aval.update(dtype=unsigned)
+    top = hlo.full(1 << (8 * unsigned.itemsize - 1), aval.shape, unsigned)
+    return hlo.xor(hlo.bitcast_convert(x, out), top), out
+
+
+def _words(x: Any, aval: Any) -> list[tuple[Any, Any]]:
+    """Unsigned integers of up to 32 bits to compare one after the other instead of ``x``, and their dtypes."""
+    if category(aval.dtype) == COMPLEX:
+        part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
+        return [*_words(hlo.real(x), part), *_words(hlo.imag(x), part)]
+    x, aval = _unsigned(x, aval, merge_zeros=True)
+    if aval.dtype.itemsize <= 4:
+        return [(x, aval.dtype)]
+    word = aval.update(dtype=np.dtype(np.uint32))
+    high = hlo.shift_right_logical(x, hlo.full(32, aval.shape, aval.dtype))
+    return [(hlo.convert(high, word), word.dtype), (hlo.convert(x, word), word.dtype)]
+
+
+def _last(shape: Sequence[int], dimension: int) -> tuple[list[int], list[int]]:
+    """The permutation that makes ``dimension`` the last, and its inverse."""
+    order = [*(d for d in range(len(shape)) if d != dimension), dimension]
+    return order, [order.index(d) for d in range(len(shape))]
+
+
+def _as_vector(x: Any, shape: Sequence[int], dtype: Any, order: Sequence[int]) -> Any:
+    moved = hlo.transpose(x, ShapedArray(tuple([shape[d] for d in order]), dtype), order)
+    return hlo.reshape(moved, ShapedArray((dims.size_of(tuple(shape)),), dtype))
+
+
+def _from_vector(x: Any, shape: Sequence[int], dtype: Any, order: Sequence[int], back: Sequence[int]) -> Any:
+    moved = hlo.reshape(x, ShapedArray(tuple([shape[d] for d in order]), dtype))
+    return hlo.transpose(moved, ShapedArray(tuple(shape), dtype), back)
+
+
+def _sorted_by_counting(module: Any, x: Any, aval: Any, dimension: int) -> Any:
+    order, back = _last(aval.shape, dimension)
+    keys, out = _unsigned(x, aval, merge_zeros=False)
+    n = aval.shape[dimension]
+    keys = sorted_words(module, _as_vector(keys, aval.shape, out.dtype, order), out.dtype, aval.size // n, n)
+    return _from_unsigned(_from_vector(keys, aval.shape, out.dtype, order, back), aval)
+
+
+def _from_unsigned(keys: Any, aval: Any) -> Any:
+    """The inverse of :func:`_unsigned`."""
+    if category(aval.dtype) == UNSIGNED:
+        return keys
+    unsigned = np.dtype(f"uint{8 * aval.dtype.itemsize}")
+    if category(aval.dtype) == BOOL:
+        return hlo.convert(hlo.and_(keys, hlo.full(1, aval.shape, unsigned)), aval)
+    signed = aval.update(dtype=np.dtype(_INTEGER_OF[aval.dtype.itemsize]))
+    top = hlo.full(1 << (8 * unsigned.itemsize - 1), aval.shape, unsigned)
+    keys = hlo.bitcast_convert(hlo.xor(keys, top), signed)
+    return hlo.bitcast_convert(_flip(keys, signed), aval) if category(aval.dtype) == FLOAT else keys
+
+
+def _sorted_together(ctx: Any, xs: Sequence[Any], dimension: int, num_keys: int) -> list[Any]:
+    """Several operands in the order of the first ``num_keys``."""
+    module, avals = ctx.module_context, ctx.avals_in
+    shape = avals[0].shape
+    words = [w for x, a in zip(xs, avals[:num_keys], strict=False) for w in _words(x, a)]
+    if len(xs) == 2 and len(words) == 1 and category(avals[0].dtype) != FLOAT and _is_word(avals[1].dtype):
+        # Which of the two is not used, XLA drops.
+        carried = _in_order(module, *words[0], hlo.bitcast_convert(xs[1], ShapedArray(shape, _WORD)), shape, dimension)
+        return [_sorted_by_counting(module, xs[0], avals[0], dimension), hlo.bitcast_convert(carried, avals[1])]
+    places = _places_by_counting(module, words, shape, dimension)
+    return [places if a.dtype == _PLACE and _counts_up(x, dimension) else gather_along(x, places, a, dimension)
+            for x, a in zip(xs, avals, strict=True)]
+
+
+def _places_by_counting(module: Any, words: Sequence[tuple[Any, Any]], shape: Sequence[int], dimension: int) -> Any:
+    """The places (int32) along ``dimension`` in the lexicographic order of ``words``, as :func:`_words` returns them."""
+    places = ShapedArray(tuple(shape), _PLACE)
+    at: Any = None
+    for word, dtype in reversed(words):
+        if at is None:
+            at = _in_order(module, word, dtype, None, shape, dimension)
+        else:  # words of greater weight, in the order so far
+            word = gather_along(word, hlo.bitcast_convert(at, places), places.update(dtype=dtype), dimension)
+            at = _in_order(module, word, dtype, at, shape, dimension)
+    return hlo.bitcast_convert(at, places)
+
+
+_WORD, _PLACE = np.dtype(np.uint32), np.dtype(np.int32)
+
+
+def _is_word(dtype: Any) -> bool:
+    return dtype.itemsize == 4 and category(dtype) in (FLOAT, SIGNED, UNSIGNED)
+
+
+def _counts_up(x: Any, dimension: int) -> bool:
+    """Whether ``x`` is 0, 1, 2 ... along ``dimension``."""
+    made_by = getattr(x.owner, "name", None)
+    return made_by == "stablehlo.iota" and int(x.owner.attributes["iota_dimension"]) == dimension
+
+
+def _in_order(module: Any, words: Any, dtype: Any, values: Any, shape: Sequence[int], dimension: int) -> Any:
+    """``values`` (uint32) in the order of ``words``, unsigned integers of up to 32 bits; None for the places along
+    ``dimension``."""
+    order, back = _last(shape, dimension)
+    n = shape[dimension]
+    words = _as_vector(words, shape, dtype, order)
+    values = None if values is None else _as_vector(values, shape, _WORD, order)
+    out = values_in_order(module, words, dtype, values, dims.size_of(tuple(shape)) // n, n)
+    return _from_vector(out, shape, _WORD, order, back)
+
+
+# --- by comparing ---------------------------------------------------------------------------------------------------
 
 def places_in_order(keys: Any, aval: Any, dimension: int) -> Any:
     """The places (int32) of integer ``keys`` of up to 32 bits in increasing order, equal ones in their own order."""
@@ -268,29 +405,40 @@ def _top_k_abstract(x: Any, *, k: Any, axis: int) -> Any:
 def _top_k_lower(ctx: Any, x: Any, *, k: Any, axis: int, search: Any = None) -> Any:
     (aval,), avals_out = ctx.avals_in, ctx.avals_out
     rank = len(aval.shape)
-    search = search or (lambda x, aval, k: hlo.top_k(x, k))
+    search = search or (lambda ctx, x, aval, k: hlo.top_k(x, k))
     if axis == rank - 1:
-        return search(x, aval, k)
+        return search(ctx, x, aval, k)
     order = [*(d for d in range(rank) if d != axis), axis]
     aval = aval.update(shape=tuple([aval.shape[d] for d in order]))
     back = [*range(axis), rank - 1, *range(axis, rank - 1)]
     return [hlo.transpose(v, out, back)
-            for v, out in zip(search(hlo.transpose(x, aval, order), aval, k), avals_out, strict=True)]
+            for v, out in zip(search(ctx, hlo.transpose(x, aval, order), aval, k), avals_out, strict=True)]
 
 
-def _top_k_last_cpu(x: Any, aval: Any, k: Any) -> list[Any]:
-    """Along the last axis. XLA has fast code for float32 only; 32-bit integers are sorted as packed integers."""
+_FEW = 50  # XLA finds one in so many elements of float32 in less time than sorting takes
+
+
+def _top_k_last_cpu(ctx: Any, x: Any, aval: Any, k: Any) -> list[Any]:
+    """Along the last axis. XLA has fast code for float32 only; other numbers of 32 and 64 bits are sorted."""
     size = aval.dtype.itemsize
     if size <= 2:
         values, places = hlo.top_k(hlo.convert(x, aval.update(dtype=np.dtype(np.float32))), k)
         return [hlo.convert(values, aval.update(shape=(*aval.shape[:-1], k))), places]
-    n = aval.shape[-1]
-    if size != 4 or category(aval.dtype) == FLOAT or not dims.is_static(n) or n >= 2**31 or dims.is_zero(aval.size):
+    last, n = len(aval.shape) - 1, aval.shape[-1]
+    if dims.is_static(k) and (aval.dtype != np.float32 or k > n // _FEW) and _counts(ctx, aval, last):
+        keys, bits = x, aval
+        if category(aval.dtype) == FLOAT:  # here signs tell zeros apart, and NaN too
+            bits = aval.update(dtype=np.dtype(_INTEGER_OF[size]))
+            keys = _flip(hlo.bitcast_convert(x, bits), bits)
+        words = [(hlo.not_(word), dtype) for word, dtype in _words(keys, bits)]
+        places = _places_by_counting(ctx.module_context, words, aval.shape, last)
+    elif size != 4 or category(aval.dtype) == FLOAT or not dims.is_static(n) or n >= 2**31 or dims.is_zero(aval.size):
         return hlo.top_k(x, k)
-    places = places_in_order(hlo.not_(x), aval, len(aval.shape) - 1)
+    else:
+        places = places_in_order(hlo.not_(x), aval, last)
     shape = (*aval.shape[:-1], k)
     places = hlo.slice(places, (0,) * len(shape), shape)
-    return [gather_along(x, places, aval.update(shape=shape), len(shape) - 1), places]
+    return [gather_along(x, places, aval.update(shape=shape), last), places]
 
 
 def _top_k_jvp(primals: Any, tangents: Any, *, k: Any, axis: int) -> Any:

@@ -86,7 +86,7 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
     if size is not None:
         found = _unique_of_size(asarray(ar), axis, equal_nan, canonical_dim(size, "unique: size"), fill_value)
     else:
-        found = _unique_known(ar, axis, equal_nan, return_index or isinstance(ar, Tracer), return_inverse, return_counts)
+        found = _unique_known(ar, axis, equal_nan, return_index, return_inverse, return_counts)
     wanted = (True, return_index, return_inverse, return_counts)
     out = tuple([f for f, w in zip(found, wanted, strict=True) if w])
     return out if len(out) > 1 else out[0]
@@ -98,16 +98,22 @@ def _unique_known(ar: Any, axis: Any, equal_nan: bool, index: bool, inverse: boo
         axis = canonical_axis(axis, value.ndim, "unique")
     dtype = typeof(ar).dtype
     narrow = value.dtype != _sortable(value).dtype
-    values, first, which, count = np.unique(_sortable(value), return_index=True, return_inverse=True, return_counts=True,
-                                            axis=axis, equal_nan=equal_nan)
-    if isinstance(ar, Tracer) or narrow:
+    taken = isinstance(ar, Tracer) or narrow
+    # Only what is needed: indices take a stable order of places where values alone are sorted.
+    found = np.unique(_sortable(value), return_index=index or taken, return_inverse=inverse, return_counts=counts,
+                      axis=axis, equal_nan=equal_nan)
+    values, *others = found if isinstance(found, tuple) else (found,)
+    rest = iter(others)
+    first, which, count = (next(rest) if wanted else None for wanted in (index or taken, inverse, counts))
+    if taken:
         # Taken from the array itself, the elements have its derivatives.
         x = ravel(ar) if axis is None else asarray(ar)
         plan = (*("all",) * (axis or 0), "array", *("all",) * (x.ndim - 1 - (axis or 0)))
         elements = get(x, plan, (first.astype(np.int32),), Options(wrap=False))
     else:
         elements = _array(values, dtype)
-    which = which.reshape(value.shape if axis is None else -1)
+    if inverse:
+        which = which.reshape(value.shape if axis is None else -1)
     return (elements, _indices(first) if index else None, _indices(which) if inverse else None,
             _indices(count) if counts else None)
 
