@@ -7,6 +7,7 @@ import gc
 import pickle
 import weakref
 
+import numpy as np
 import pytest
 
 from jax import errors
@@ -155,3 +156,29 @@ def test_the_checker_of_jaxprs_raises_the_public_class():
     closed = jax.make_jaxpr(lambda x: jax.numpy.sin(x) * 2)(1.0)
     with pytest.raises(errors.JaxprTypeError, match="used before it is bound"):
         check_jaxpr(closed.jaxpr.replace(eqns=closed.jaxpr.eqns[1:]))
+
+
+@pytest.mark.parametrize("kind, leave", [
+    ("TracerArrayConversionError", np.sin), ("TracerArrayConversionError", np.asarray),
+    ("ConcretizationTypeError", float), ("ConcretizationTypeError", complex),
+    ("ConcretizationTypeError", lambda x: x.tolist()),
+])
+@pytest.mark.parametrize("value", [2.0, np.float32(2.0)], ids=["python", "numpy"])
+def test_differentiated_values_do_not_leave_as_constants(kind, leave, value):
+    import jax
+
+    with pytest.raises(getattr(errors, kind), match=r"being differentiated.*stop_gradient") as info:
+        jax.grad(lambda x: x * leave(x).real)(value)
+    assert type(info.value).__name__ == kind
+    with pytest.raises(getattr(errors, kind), match="being differentiated"):
+        jax.jvp(lambda x: x * leave(x), (value,), (value,))
+
+
+def test_what_has_no_derivative_leaves_when_it_is_known():
+    import jax
+
+    assert jax.grad(lambda x: x * float(jax.lax.stop_gradient(x)))(2.0) == 2
+    assert jax.grad(lambda x: x * np.asarray(jax.lax.stop_gradient(x)))(2.0) == 2
+    assert jax.grad(lambda x: x * np.asarray(x.astype(int)))(jax.numpy.float32(2)) == 2
+    assert jax.grad(lambda x: x ** int(x) if x > 1 else x)(2.0) == 4
+    assert jax.grad(lambda x: x * float(f"{x:.1f}"))(jax.numpy.float32(2)) == 2

@@ -71,7 +71,8 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
            holomorphic: bool = False, allow_int: bool = False) -> Callable[..., Any]:
     """The Jacobian of ``fun``, computed row by row in reverse mode: good for wide Jacobians.
 
-    Arguments and result are those of :func:`jacfwd`; ``allow_int`` accepts integer arguments (with zero derivatives of
+    Arguments and result are those of :func:`jacfwd`, but that arguments may be complex where results are real, as in
+    :func:`jax.grad`; ``allow_int`` accepts integer arguments (with zero derivatives of
     dtype ``float0``).
     """
     check_callable(fun, "jacrev")
@@ -82,7 +83,7 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
         nums = normalize_argnums(argnums, len(args), "jacrev")
         partial, dyn = fix_arguments(fun, nums, args, kwargs)
         leaves, tree = tree_flatten(tuple(dyn))
-        _check_dtypes("jacrev", leaves, holomorphic, np.floating, allow_int)
+        _check_dtypes("jacrev", leaves, holomorphic, np.inexact, allow_int)
         if has_aux:
             out, pullback, aux = vjp(partial, *dyn, has_aux=True)
         else:
@@ -165,7 +166,7 @@ def _check_dtypes(api: str, leaves: Sequence[Any], holomorphic: bool, real: Any,
         if holomorphic:
             if not dtypes.issubdtype(dtype, np.complexfloating):
                 raise TypeError(f"{api} with holomorphic=True needs complex arguments, got dtype {dtype}")
-        elif dtypes.issubdtype(dtype, np.complexfloating):
+        elif dtypes.issubdtype(dtype, np.complexfloating) and not dtypes.issubdtype(np.complexfloating, real):
             raise TypeError(f"{api} needs real arguments, got dtype {dtype}; pass holomorphic=True for "
                             "complex-differentiable functions, or use jax.jvp / jax.vjp")
         elif not dtypes.issubdtype(dtype, real) and not allow_int:

@@ -616,7 +616,7 @@ def overflow_message(x: int, d: Any, name: str = "", where: str = "") -> str:
     low, high = _int_bounds[d]
     argument = f" for argument {name!r}" if name else ""
     place = f" of {where}" if where else ""
-    message = f"the Python integer {x}{argument}{place} does not fit {d}, which holds {low} to {high}."
+    message = f"the integer {x}{argument}{place} does not fit {d}, which holds {low} to {high}."
     if not enable_x64.value and d in tables.NARROWED.values():
         message += (" 64-bit types are off: to have them, set jax_enable_x64 to True (or JAX_ENABLE_X64=1 in "
                     "the environment); or pass a float.")

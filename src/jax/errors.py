@@ -201,15 +201,16 @@ class TracerArrayConversionError(JAXTypeError):
     """A traced value was given to NumPy, which needs numbers.
 
     Remedies: the function of the same name in ``jax.numpy``; ``jax.pure_callback`` for code that exists only
-    in NumPy; a static argument for what should be computed while tracing.
+    in NumPy; a static argument for what should be computed while tracing; ``jax.lax.stop_gradient`` for a value that is
+    differentiated and meant as a constant.
     """
 
-    def __init__(self, tracer: Any):
+    def __init__(self, tracer: Any, context: str = ""):
         super().__init__(
             explain(
                 "NumPy needs an array of numbers here, but has only",
                 tracer,
-                "",
+                context,
                 "call the jax.numpy function instead of the numpy one, wrap code that only NumPy can run in "
                 "jax.pure_callback, or make the argument static (static_argnums or static_argnames of "
                 "jax.jit).",

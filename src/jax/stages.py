@@ -399,7 +399,7 @@ def _is_stablehlo(dialect: str | None) -> bool:
 class Compiled(_Stage):
     """A compiled function; call it like the original, with arguments of the types that it was compiled for."""
 
-    __slots__ = ("_executable",)
+    __slots__ = ("_executable", "__weakref__")  # transformations refer to their function weakly
 
     def __init__(self, executable: Any, traced: Traced) -> None:
         self._executable = executable

@@ -178,6 +178,8 @@ def test_complex():
     z = np.complex64(1 + 2j)
     np.testing.assert_allclose(jax.grad(lambda z: jnp.real(z * jnp.conj(z)))(z), 2 * np.conj(z), rtol=1e-6)
     np.testing.assert_allclose(jax.grad(lambda z: z ** 3, holomorphic=True)(z), 3 * z ** 2, rtol=1e-5)
+    rows = jax.jacrev(lambda z: jnp.stack([jnp.real(z) ** 2, jnp.imag(z)]))(z)  # as grad, result by result
+    np.testing.assert_allclose(rows, [jax.grad(lambda z: jnp.real(z) ** 2)(z), jax.grad(jnp.imag)(z)], rtol=1e-5)
     out, t = jax.jvp(lambda z: z * z, (z,), (np.complex64(1j),))
     np.testing.assert_allclose(t, 2 * z * 1j, rtol=1e-6)
 

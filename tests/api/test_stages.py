@@ -145,6 +145,8 @@ def test_other_widths_are_explained():
 
 @pytest.mark.parametrize("transform", [
     lambda f: jax.jit(lambda x: f(x))(VECTOR),
+    lambda f: jax.jit(f)(VECTOR),
+    lambda f: jax.eval_shape(f, VECTOR),
     lambda f: jax.grad(lambda x: f(x).sum())(VECTOR),
     lambda f: jax.vmap(f)(np.ones((2, 3), np.float32)),
     lambda f: lax.scan(lambda c, _: (f(c), None), VECTOR, length=2),

@@ -99,7 +99,7 @@ MISUSE = {
     "grad": (lambda: jax.grad(f, 2)(1.0, 2.0), TypeError, "argnums=2 asks for positional argument 2"),
     "jacfwd": (lambda: jax.jacfwd(3), TypeError, "jacfwd takes a function"),
     "jacrev": (lambda: jax.jacrev(f)(1, 2.0), TypeError, "jacrev needs floating-point arguments, got dtype int32"),
-    "jacobian": (lambda: jax.jacobian(f)(1j, 2.0), TypeError, "jacrev needs real arguments.*holomorphic=True"),
+    "jacobian": (lambda: jax.jacobian(f)(1j, 2.0), TypeError, "jacrev needs real outputs.*holomorphic=True"),
     "hessian": (lambda: jax.hessian(3), TypeError, "hessian takes a function"),
     "jvp": (lambda: jax.jvp(jnp.sin, (X,), (X[:2],)), ValueError, r"shape \(3,\) was given a tangent of shape \(2,\)"),
     "linearize": (lambda: linearized(X)(X[:2]), ValueError, r"f32\[2\] was given where the primal's type asks for f32\[3\]"),

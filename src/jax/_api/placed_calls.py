@@ -21,6 +21,7 @@ from jax._language.axes import axis_env
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo
 from jax._language.staging import trace_to_jaxpr
 from jax._runtime.backend import device_sharding
+from jax._runtime.layout import Format
 from jax.sharding import PartitionSpec, SingleDeviceSharding
 from jax.tree_util import tree_flatten, tree_unflatten
 
@@ -88,10 +89,12 @@ def sharding_options(in_shardings: Any, out_shardings: Any) -> ShardingOptions |
 
     Raises:
       TypeError: what is no sharding.
+      NotImplementedError: a format with a layout that is not row-major.
       ValueError: shardings that name several single devices.
     """
     ins, in_tree = tree_flatten(in_shardings, is_leaf=_is_none)
     outs, out_tree = tree_flatten(out_shardings, is_leaf=_is_none)
+    ins, outs = ([s.placement("jit") if isinstance(s, Format) else s for s in given] for given in (ins, outs))
     if all(s is None or isinstance(s, (Device, SingleDeviceSharding)) for s in (*ins, *outs)):
         single = {s if isinstance(s, Device) else s._device for s in (*ins, *outs) if s is not None}
         if len(single) > 1:

@@ -26,6 +26,7 @@ from jax._lowering.shardings import is_spread, sharding_attr
 from jax._lowering.types import string_attr
 from jax._runtime import backend, transfer
 from jax._runtime.array import ArrayImpl
+from jax._runtime.layout import Format
 from jax.dtypes import ExtendedDType
 from jax.memory import Space
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
@@ -150,8 +151,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     Args:
       x: a tree of arrays, NumPy arrays and scalars.
       device: a device, a sharding, a partition spec over the current mesh (:func:`jax.set_mesh`), a memory space
-        (:class:`jax.memory.Space`), or a tree of them (a prefix of ``x``); ``None`` leaves arrays where they are and puts
-        the rest on the default device, not tied to it.
+        (:class:`jax.memory.Space`), a :class:`jax.experimental.layout.Format`, or a tree of them (a prefix of ``x``);
+        ``None`` leaves arrays where they are and puts the rest on the default device, not tied to it.
       src: where the values are now, in the same forms. Arrays know that, and NumPy arrays are on the host, so that it
         need not be given; it is checked against arrays that are committed.
       donate: whether the memory of ``x`` may be taken over (a bool, or a tree of bools).
@@ -164,6 +165,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     Raises:
       OverflowError: integers that do not fit their 32-bit type while 64-bit types are off.
       TypeError: ``device`` is something else.
+      NotImplementedError: a format with a layout that is not row-major.
       ValueError: a tree that is no prefix of ``x``; a sharding that does not fit; ``donate`` together with ``may_alias``.
 
     Cotangents go back to where committed values came from. Inside of ``jit`` a device makes no difference, as one program
@@ -197,6 +199,8 @@ def _put(x: Any, device: Any, donate: bool, may_alias: bool | None, src: Any) ->
         raise ValueError("device_put: donate=True takes the memory of x over, and may_alias=True shares it; set one")
     if src is not None:
         _check_source(x, _placement(src))
+    if isinstance(device, Format):
+        device = device.placement("device_put", np.shape(x))
     return device_put_p.bind(x, device=_placement(device), donate=donate, may_alias=may_alias)
 
 

@@ -21,6 +21,7 @@ from jax._language.staging import trace_to_jaxpr
 from jax._lowering.rules import register_lowering
 from jax._lowering.shardings import is_spread, sharding_attr
 from jax._runtime import transfer
+from jax._runtime.layout import Format
 from jax._transforms.batch import AxisData
 from jax.sharding import NamedSharding, PartitionSpec, Sharding, get_abstract_mesh, get_mesh
 from jax.tree_util import tree_flatten, tree_unflatten
@@ -36,6 +37,7 @@ def resolve(sharding: Any, api: str) -> Any:
     Raises:
       RuntimeError: for a spec without a current mesh.
       TypeError: for anything that is no sharding.
+      NotImplementedError: for a format with a layout that is not row-major.
     """
     if sharding is None:
         return None
@@ -53,9 +55,8 @@ def resolve(sharding: Any, api: str) -> Any:
             raise RuntimeError(f"{api}: {sharding!r} says which axes of a mesh split the array, and no mesh is current. Set "
                                "one with jax.set_mesh(mesh), or give a jax.sharding.NamedSharding(mesh, spec).")
         return NamedSharding(mesh, sharding)
-    inner = getattr(sharding, "sharding", None)
-    if isinstance(inner, Sharding) and getattr(sharding, "layout", None) is None:
-        return inner
+    if isinstance(sharding, Format):
+        return sharding.placement(api)
     raise TypeError(f"{api}: {sharding!r} of type {type(sharding).__name__} is no sharding; give a jax.sharding.Sharding, a "
                     "PartitionSpec over the current mesh, or None")
 

@@ -13,8 +13,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 from jax._base import _jaxlib, config
 from jax._base import source as source_info
+from jax.dtypes import issubdtype
 
 
 class Trace:
@@ -280,19 +283,19 @@ class Tracer(_jaxlib.xla.Array):
         return int(_concretize(self, "int()"))
 
     def __float__(self) -> float:
-        return float(_concretize(self, "float()"))
+        return float(_constant(self, "float()"))
 
     def __complex__(self) -> complex:
-        return complex(_concretize(self, "complex()"))
+        return complex(_constant(self, "complex()"))
 
     def __index__(self) -> int:
         return _concretize(self, "index").__index__()
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return _concretize(self, "array").__array__(*args, **kwargs)
+        return np.asarray(_constant(self, "array")).__array__(*args, **kwargs)
 
     def tolist(self) -> Any:
-        return _concretize(self, ".tolist()").tolist()
+        return _constant(self, ".tolist()").tolist()
 
     def item(self, *args: Any) -> Any:
         return _concretize(self, ".item()").item(*args)
@@ -351,6 +354,20 @@ def _concretize(tracer: Tracer, kind: str) -> Any:
     if make is not None:
         raise make(tracer)
     raise errors.ConcretizationTypeError(tracer, f"{kind} needs a concrete value")
+
+
+def _constant(tracer: Tracer, kind: str) -> Any:
+    """The value, for Python or NumPy to compute with. What they make of it counts as a constant: a value that is being
+    differentiated is refused, as its derivative would be wrong without a word."""
+    value = _concretize(tracer, kind)
+    if not issubdtype(tracer.aval.dtype, np.inexact):
+        return value
+    from jax import errors  # as above
+    why = ("It is being differentiated, and what leaves JAX counts as a constant: the derivative would be wrong. Where a "
+           "constant is meant, say so with jax.lax.stop_gradient(x).")
+    if kind == "array":
+        raise errors.TracerArrayConversionError(tracer, why)
+    raise errors.ConcretizationTypeError(tracer, f"{kind} gives a number without a derivative. {why}")
 
 
 def concrete_or_error(convert: Callable[[Any], Any] | None, value: Any, context: str = "") -> Any:

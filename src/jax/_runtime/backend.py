@@ -20,6 +20,7 @@ from jax._base._jaxlib import xla
 from jax.sharding import Sharding, SingleDeviceSharding
 
 from . import cuda, host_memory, late, memory_options
+from .layout import Format
 from .processes import processes
 
 logger = logging.getLogger("jax.backend")
@@ -348,7 +349,7 @@ def as_sharding(placement: Any) -> Any:
         return placement.plain() if hasattr(placement, "plain") else placement
     if isinstance(placement, Device):
         return device_sharding(placement)
-    inner = getattr(placement, "sharding", None)
+    inner = placement.placement("sharding") if isinstance(placement, Format) else getattr(placement, "sharding", None)
     if isinstance(inner, Sharding):
         return inner
     raise TypeError(f"a device or a sharding is needed here, not {placement!r} of type {type(placement).__name__}")

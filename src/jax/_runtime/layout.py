@@ -93,6 +93,27 @@ class Format:
         self.layout = layout
         self.sharding = sharding
 
+    def placement(self, api: str, shape: Sequence[int] | None = None) -> Any:
+        """The sharding, for a function that makes arrays in row-major order; None where the format leaves it out.
+
+        Args:
+          api: the function, for the errors.
+          shape: of the array, if it is known.
+
+        Raises:
+          ValueError: a layout for another number of dimensions.
+          NotImplementedError: a layout that is not row-major, or has tiles.
+        """
+        layout = self.layout
+        if isinstance(layout, Layout):
+            if shape is not None:
+                layout.check_compatible_aval(shape)
+            if layout.major_to_minor != tuple(range(len(layout.major_to_minor))) or layout.tiling:
+                raise NotImplementedError(
+                    f"{api}: arrays are made in row-major order here, and {layout} is another. Leave the layout out, or "
+                    "transpose the array: what is contiguous in x.T are the columns of x.")
+        return self.sharding
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Format) and self.layout == other.layout and self.sharding == other.sharding
 
