@@ -44,13 +44,15 @@ def lower(ctx: Any, x: Any, y: Any, *, preferred_element_type: Any, out_sharding
 # XLA has no good code for depthwise convolutions and others with many groups of few features on CPUs. A sum of products
 # of shifted images, one for each element of the kernel that a result depends on, is up to seventy times faster.
 
-_MOST_PRODUCTS = 64
+_MOST_PRODUCTS = {"last": 64, "before": 100}  # where features lie: outputs of a group are side by side if they are last
 
 
 def shiftable(images: Any, kernel: Any, out: Any, params: dict[str, Any]) -> bool:
     """Whether a convolution has many groups of few features."""
-    products = math.prod([kernel.shape[d] for d in params["dimension_numbers"].rhs_spec[1:]])
-    return (params["feature_group_count"] >= 4 and params["batch_group_count"] == 1 and 0 < products <= _MOST_PRODUCTS
+    lhs_spec, rhs_spec, _ = params["dimension_numbers"]
+    products = math.prod([kernel.shape[d] for d in rhs_spec[1:]])
+    most = _MOST_PRODUCTS["last" if lhs_spec[1] == len(lhs_spec) - 1 else "before"]
+    return (params["feature_group_count"] >= 4 and params["batch_group_count"] == 1 and 0 < products <= most
             and category(images.dtype) not in (BOOL, COMPLEX) and all(out.shape) and all(images.shape))
 
 
