@@ -1,5 +1,6 @@
 """Sine, cosine and tangent of large arrays: accuracy over the whole range, special values, other dtypes, composition."""
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -72,6 +73,24 @@ def test_dtypes(name, dtype):
         wide = np.asarray(x).astype(np.complex128 if dtype == jnp.complex64 else np.float64)
         eps = float(jnp.finfo(dtype).eps)
         np.testing.assert_allclose(np.asarray(value).astype(wide.dtype), numpys(wide), rtol=4 * eps, atol=4 * eps)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_double_precision(name):
+    """Against mpmath, at numbers of all magnitudes and next to multiples of pi/2, where little remains of them."""
+    rng = np.random.default_rng(1)
+    with mpmath.workprec(200):
+        near = [float(mpmath.pi / 2 * int(k)) for k in rng.integers(1, 600_000, 1000)]
+        x = np.concatenate([rng.uniform(-10, 10, 1000), rng.uniform(-1e6, 1e6, 1000), near, 10 ** rng.uniform(-300, 6, 500)])
+        with jax.enable_x64(True):
+            value = np.asarray(jax.jit(FUNCTIONS[name][0])(np.resize(x, SIZE)))[:x.size]
+            edge = np.asarray(jax.jit(FUNCTIONS[name][0])(np.resize([-0.0, np.nan, 5e-324, 0.0], SIZE)))[:4]
+        errors = []
+        for a, b in zip(x, value, strict=True):
+            truth = getattr(mpmath, name)(mpmath.mpf(float(a)))
+            errors.append(abs(float((mpmath.mpf(float(b)) - truth) / np.spacing(abs(float(truth))))))
+    assert max(errors) <= (1.6 if name == "tan" else 0.8)
+    assert np.isnan(edge[1]) and np.isfinite(edge[[0, 2, 3]]).all() and np.signbit(edge[0]) == (name != "cos")
 
 
 @pytest.mark.quick
