@@ -412,6 +412,7 @@ class Compiled(_Stage):
             raise self._other_structure(args, kwargs)
         self._check_types(leaves)
         operands = [*self._traced._consts, *leaves]
+        self._check_places(operands)
         outs = self._executable.call(operands)
         if checks.enabled():
             checks.check_results(outs, f"jit of {self._traced.fun_name}", self._traced.jaxpr, operands)
@@ -452,6 +453,18 @@ class Compiled(_Stage):
             hint = " (jax_enable_x64 has another value than when it was compiled.)" if "64[" in listed else ""
             raise TypeError(f"the function {self._traced.fun_name} was called with arguments of other types than it was "
                             f"compiled for:\n{listed}\nConvert them, or compile again for these types.{hint}")
+
+    def _check_places(self, operands: Sequence[Any]) -> None:
+        wrong = []
+        for i, s in zip(self._executable.kept, self._executable.in_shardings, strict=True):
+            x = operands[i]
+            if isinstance(x, _jaxlib.ArrayImpl) and x._committed and not x._sharding.is_equivalent_to(s, x.ndim):
+                name = self._traced.jaxpr.jaxpr.debug_info.arg_name(i)
+                wrong.append(f"  {name} ({x.aval.str_short()}): compiled for {s}, called with {x._sharding}")
+        if wrong:
+            raise ValueError("\n".join((
+                f"the function {self._traced.fun_name} was called with arrays in other places than it was compiled for:",
+                *wrong, "Move them with jax.device_put(x, sharding), or lower it with arguments that are where these are.")))
 
     @property
     def out_info(self) -> Any:

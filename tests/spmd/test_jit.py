@@ -92,6 +92,17 @@ def test_ahead_of_time(over):
     assert compiled.input_shardings[0][0] == over("x", "y")
     assert compiled.output_shardings.spec == P("x")
     same(compiled(jax.device_put(X, over("x", "y"))), X @ X.T)
+    same(compiled(X), X @ X.T)
+
+
+def test_compiled_functions_refuse_arrays_in_other_places(over, devices):
+    compiled = jax.jit(lambda a, b: a + b).lower(jax.ShapeDtypeStruct(X.shape, X.dtype, sharding=over("x")), X).compile()
+    with pytest.raises(ValueError, match=r"places.*\n  a \(f32\[8,4\]\): compiled for .*'x'.*called with .*'y'.*\nMove"):
+        compiled(jax.device_put(X, over("y")), X)
+    single = jax.jit(lambda a: a + 1).lower(X).compile()
+    with pytest.raises(ValueError, match=r"compiled for SingleDevice.*id=0.*called with .*id=1"):
+        single(jax.device_put(X, devices[1]))
+    same(single(jax.device_put(X, jax.devices()[0])), X + 1)
 
 
 def test_donation_and_closed_over_arrays(over):

@@ -388,8 +388,10 @@ def leaked(tracer: Tracer) -> Exception:
     if not tracer._trace.is_finished():
         return errors.UnexpectedTracerError(
             f"a traced value of type {tracer.aval.str_short()} was used where operations are evaluated at once "
-            f"(another thread, a callback, jax.core.eval_context), but it has no value yet. {where}\n"
-            "Use only values there that do not depend on the arguments of the traced function.")
+            "(another thread, a callback, the closure of a function with custom_jvp or custom_vjp rules, its "
+            f"nondiff_argnums, jax.core.eval_context), but it has no value yet. {where}\n"
+            "Use only values there that do not depend on the arguments of the traced function; such a function takes them "
+            "as arguments that are differentiated.")
     return errors.UnexpectedTracerError(
         f"a traced value of type {tracer.aval.str_short()} was used after the transformation that made it had "
         f"finished. It was kept through a side effect (a global, a closure, an attribute, a generator). {where}\n"

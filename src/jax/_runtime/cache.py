@@ -208,7 +208,7 @@ def _read(path: str) -> tuple[dict[str, Any], bytes]:
     if not isinstance(header.get("seconds"), (int, float)):
         raise DamagedEntry("its description is not complete")
     if len(packed) != header.get("size") or hashlib.sha256(packed).hexdigest() != header.get("sha256"):
-        raise DamagedEntry(f"it has {len(packed)} bytes, which are not the {header.get('size')} that were written")
+        raise DamagedEntry(f"its {len(packed)} bytes are not the {header.get('size')} that were written")
     try:
         return header, zlib.decompress(packed)
     except zlib.error as error:
