@@ -11,6 +11,7 @@ import numpy as np
 from jax import dtypes
 from jax._ground.families import BOOL, COMPLEX, FLOAT, category
 from jax._lowering import barriers, hlo
+from jax._lowering.passes.fences import LEAST_WORK_IN_LOOPS
 from jax.lax._precision import is_algorithm
 
 
@@ -65,7 +66,7 @@ def lower_by_shifting(ctx: Any, x: Any, y: Any, *, window_strides: Any, padding:
     each = sizes[0] // feature_group_count  # output features of a group
     dtype = accumulator(out.dtype)
     # Whatever is fused with this sum would be computed again for each product, and the sum in whatever reads it.
-    x = barriers.fence(ctx, x)
+    x = _kept(ctx, x, out)
     x = hlo.convert_element_type(x, images, images.update(dtype=dtype))
     x = _padded(x, lhs_spec, padding, lhs_dilation, rank, dtype)
     # Results while they are summed: in the layout of the images, with the outputs of a group as one more dimension.
@@ -95,7 +96,13 @@ def lower_by_shifting(ctx: Any, x: Any, y: Any, *, window_strides: Any, padding:
         order = [lhs_spec[tuple(out_spec).index(d)] for d in range(rank)]
         result = out.update(dtype=dtype)
         total = hlo.transpose(total, result, order)
-    return [barriers.fence(ctx, hlo.convert_element_type(total, result, out))]
+    return [_kept(ctx, hlo.convert_element_type(total, result, out), out)]
+
+
+def _kept(ctx: Any, x: Any, out: Any) -> Any:
+    """``x`` behind a fence, unless it is small and in a loop, where fences take some microseconds."""
+    small = out.size < LEAST_WORK_IN_LOOPS // 10
+    return x if small and ctx.module_context.state.loops else barriers.fence(ctx, x)
 
 
 def accumulator(dtype: Any) -> Any:
