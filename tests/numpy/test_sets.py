@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np
@@ -60,6 +62,15 @@ def test_unique_of_narrow_floats_and_derivatives():
     same(jnp.unique(jnp.asarray(NAN, "bfloat16")).astype("float32"), [1, 2, np.nan])
     gradient = jax.grad(lambda x: (jnp.unique(x) * jnp.array([1.0, 10.0, 100.0])).sum())(jnp.array([3.0, 1.0, 2.0, 1.0]))
     same(gradient, [100, 1, 10, 0])
+
+
+@pytest.mark.parametrize("wanted", list(itertools.product([False, True], repeat=3)))
+def test_unique_returns_what_is_asked_for(wanted):
+    for x in (np.array([[3, 1], [1, 2]], np.int32), np.array([3, 1, 1, 2], jnp.bfloat16)):
+        options = dict(zip(("return_index", "return_inverse", "return_counts"), wanted, strict=True))
+        expected = np.unique(x.astype(np.float32), **options)
+        for a, b in zip(jax.tree.leaves(jnp.unique(x, **options)), jax.tree.leaves(expected), strict=True):
+            assert a.shape == b.shape and np.asarray(a).astype(np.float32).tolist() == b.tolist()
 
 
 def test_unique_of_the_array_api():

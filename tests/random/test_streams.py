@@ -9,6 +9,7 @@ differently in the last bit: they are equal for the version of XLA that computed
 from __future__ import annotations
 
 import json
+import zlib
 from pathlib import Path
 
 import ml_dtypes
@@ -132,3 +133,14 @@ def test_residues_without_division():
     factor = (factor * factor) % span
     want = ((upper % span) * factor + lower % span) % span
     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.quick
+def test_long_permutations():
+    """Recorded from JAX 0.10.2: sorted twice, on CPUs by counting."""
+    found = np.asarray(jax.random.permutation(jax.random.key(3), 100_000))
+    assert found[:6].tolist() == [1060, 49928, 46731, 40547, 96705, 90588] and found[-3:].tolist() == [18911, 72751, 80564]
+    assert zlib.crc32(found.tobytes()) == 1250423602
+    rows = jax.random.permutation(jax.random.key(3), np.arange(600_000, dtype=np.float32).reshape(300, 2000), 1,
+                                  independent=True)
+    assert zlib.crc32(np.asarray(rows).tobytes()) == 2064676146

@@ -24,6 +24,12 @@ _LONG = 40_000
 
 def sorted_words(module: ModuleContext, words: Any, dtype: Any, rows: int, n: int) -> Any:
     """Unsigned integers ``words``, a vector of ``rows`` rows of ``n``, with each row in increasing order."""
+    if rows > 1:
+        return _halves(rows, n, [words], lambda rows, parts: _sorted_rows(module, *parts, dtype, rows, n))
+    return _sorted_rows(module, words, dtype, rows, n)
+
+
+def _sorted_rows(module: ModuleContext, words: Any, dtype: Any, rows: int, n: int) -> Any:
     bits, passes = _digits(dtype, n)
 
     def fill(args: Sequence[Any]) -> Sequence[Any]:
@@ -57,11 +63,18 @@ def values_in_order(module: ModuleContext, words: Any, dtype: Any, values: Any, 
 
     In between, what is left of a word and its value are in one integer, so that a move touches one place in memory.
     """
+    operands = [words] if values is None else [words, values]
+    if rows > 1:
+        return _halves(rows, n, operands, lambda rows, parts: _ordered_rows(module, parts, dtype, rows, n))
+    return _ordered_rows(module, operands, dtype, rows, n)
+
+
+def _ordered_rows(module: ModuleContext, operands: Sequence[Any], dtype: Any, rows: int, n: int) -> Any:
     bits, passes = _digits(dtype, n)
 
     def fill(args: Sequence[Any]) -> Sequence[Any]:
         def value(number: Any, below: Any) -> Any:
-            return hlo.subtract(index(n - 1), below) if values is None else at(args[1], number)
+            return hlo.subtract(index(n - 1), below) if len(args) == 1 else at(args[1], number)
 
         def pair(word: Any, number: Any, below: Any) -> Any:
             high = hlo.shift_left(hlo.convert(word, scalar(_PAIR)), _constant(32, _PAIR))
@@ -81,8 +94,7 @@ def values_in_order(module: ModuleContext, words: Any, dtype: Any, values: Any, 
         pairs = [hlo.full(0, (rows * n,), _PAIR) for _ in range(min(passes - 1, 2))]
         return [_each_row(rows, n, [*pairs, hlo.full(0, (rows * n,), INDEX)], row)[-1]]
 
-    operands = [words] if values is None else [words, values]
-    return call_kernel(module, ("radix_order", rows, n, dtype, values is None), operands, [ShapedArray((rows * n,), INDEX)],
+    return call_kernel(module, ("radix_order", rows, n, dtype, len(operands)), operands, [ShapedArray((rows * n,), INDEX)],
                        fill)[0]
 
 
@@ -98,6 +110,14 @@ def _digits(dtype: Any, n: int) -> tuple[int, int]:
 
 def _constant(value: int, dtype: Any) -> Any:
     return hlo.scalar_constant(value, dtype)
+
+
+def _halves(rows: int, n: int, operands: Sequence[Any], f: Callable[[int, list[Any]], Any]) -> Any:
+    """``f(rows, operands)`` for half of the rows at a time, in kernels that XLA runs beside each other."""
+    half = rows // 2
+    parts = [f(end - begin, [hlo.slice(x, (begin * n,), (end * n,)) for x in operands])
+             for begin, end in ((0, half), (half, rows))]
+    return hlo.concatenate(parts, 0)
 
 
 def _each_row(rows: int, n: int, buffers: list[Any], row: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:

@@ -12,6 +12,7 @@ from jax import numpy as jnp
 from jax._api.sharding_constraints import laid_out
 from jax._language.avals import typeof
 from jax._language.dims import canonical_axis
+from jax.lax._sort import take_along
 from jax.random._arrays import is_key_dtype
 from jax.random._calls import as_sizes, sampler, spread
 from jax.random._continuous import _gumbel, gumbel_mode
@@ -139,10 +140,14 @@ def _shuffle(key: Any, x: Any, axis: int) -> Any:
     """Sorts by random words, as often as needed to make equal words unlikely to matter."""
     size = math.prod(x.shape)
     rounds = math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
-    for _ in range(rounds):
+    for i in range(rounds):
         keys = random_split(key, (2,))
         key = take(keys, 0)
-        x = lax.sort((random_bits(take(keys, 1), 32, x.shape), x), axis, num_keys=1)[1]
+        words = random_bits(take(keys, 1), 32, x.shape)
+        if i == 0:
+            x = lax.sort((words, x), axis, num_keys=1)[1]
+        else:  # sorts that do not wait for each other
+            x = take_along(x, lax.sort((words, lax.broadcasted_iota(np.int32, x.shape, axis)), axis, num_keys=1)[1], axis)
     return x
 
 
