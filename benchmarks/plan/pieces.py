@@ -24,6 +24,7 @@ GROUP = Group("pieces", "Many small pieces: first calls", "许多小块：首次
         Measure("prefix_jit", "lax.associative_scan of 65536", 0.25),
         Measure("prefix_eager", "eager lax.associative_scan of 65536", 0.25),
     ), rounds=3),
-), note="Tracing, lowering, compiling and one run of a new function, in processor time of all threads. x has 500 elements, m is "
-        "1000x8, the arrays are 2x3; the functions are jitted unless said otherwise.",
-   note_zh="新函数的跟踪、下降、编译与一次运行，按所有线程的处理器时间计。x 有 500 个元素，m 为 1000x8，拼接的数组为 2x3；除注明者外函数均经 jit。")
+), note="Tracing, lowering, compiling and one run of a new function, in processor time of all threads. x has 500 elements, "
+        "m is 1000x8, the arrays are 2x3; the functions are jitted unless said otherwise.",
+   note_zh="新函数的跟踪、下降、编译与一次运行，按所有线程的处理器时间计。"
+           "x 有 500 个元素，m 为 1000x8，拼接的数组为 2x3；除注明者外函数均经 jit。")

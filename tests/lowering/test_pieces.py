@@ -167,7 +167,6 @@ RESULTS = {
     "strided": (lambda x: [x[i:50 + i:3] for i in range(30)], X, 1),
     "computed": (lambda m: [a * 2 + 1 for a in jnp.split(m, 100)], M, 4),
     "one from another": (lambda x: [lax.slice_in_dim(x * 2, 0, n)[::-1] for n in range(1, 30)], X, 1),
-    "padded": (lambda x: [jnp.pad(x[:i], (i, 2)) for i in range(1, 20)], X, 1),
     "of many types": (lambda x: [x[i:i + 2].astype(d) for i in range(4)
                                  for d in ("bool", "int8", "uint16", "float16", "bfloat16", "complex64")], X, 1),
 }
@@ -218,6 +217,24 @@ def test_heavy_arithmetic_is_left_to_threads():
     main, _, inner = lowered_text(fun, jax.ShapeDtypeStruct((1500,), np.float32)).partition("func.func private @pieces")
     assert main.count("stablehlo.multiply") == 40 and inner.count("stablehlo.multiply") == 0
     check(fun, np.linspace(0, 0.1, 1500, dtype=np.float32))
+
+
+USELESS = {
+    "times 0": lambda xs: [x * 0 for x in xs], "difference": lambda xs: [x - x for x in xs],
+    "and 0": lambda xs: [x & 0 for x in xs], "some": lambda xs: [x * 0 if i % 2 else x[:1] for i, x in enumerate(xs)],
+    "chosen": lambda xs: [jnp.where(xs[i - 1] * 0 == 0, x, x[::-1]) for i, x in enumerate(xs)],
+    "empty": lambda xs: [x[:0] for x in xs],
+    "cut off": lambda xs: [jnp.concatenate([x, xs[i - 1]])[:2] for i, x in enumerate(xs)],
+    "padding": lambda xs: [jnp.pad(x, ((3, 0), (0, 0)))[:2] for x in xs], "back": lambda xs: [x[::-1][::-1] for x in xs],
+    "again": lambda xs: [xs[0][1:] for x in xs], "reshaped": lambda xs: [x.reshape(3, 2) for x in xs],
+    "joined": lambda xs: jnp.concatenate([x[:i % 2] * (i % 3) for i, x in enumerate(xs * 6)]),
+}
+
+
+@pytest.mark.parametrize("name", USELESS)
+def test_operands_that_simplification_leaves_unread(name, early):
+    """XLA would end the process."""
+    check(USELESS[name], [x.astype(np.int32) for x in ROWS[:20]], rtol=0)
 
 
 def test_donated_arguments():

@@ -9,7 +9,8 @@ from jax._runtime import compile as compile_room
 from jax._runtime import host_parts
 
 INDICES = [np.s_[1], np.s_[-1], np.s_[1:], np.s_[:2], np.s_[1, 2], np.s_[:, 1:3], np.s_[..., 2], np.s_[None, 1:2],
-           np.s_[::2], np.s_[:, ::-1], np.s_[1:1], np.s_[:, 3:1], np.s_[0, :, 1:4:2], np.s_[1, 2, 3], np.s_[-1, -2:, None, ::3]]
+           np.s_[::2], np.s_[:, ::-1], np.s_[1:1], np.s_[:, 3:1], np.s_[0, :, 1:4:2], np.s_[1, 2, 3],
+           np.s_[-1, -2:, None, ::3]]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ A rule is ``rule(ctx, *operands, **params)`` with MLIR values for operands and r
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,8 @@ inner_bodies: dict[Any, tuple[tuple[str, ...], bool]] = {}
 # read and write themselves, by name.
 pointwise: set[Any] = set()
 structural: dict[str, Any] = {}
+# Programs, and others with the same results that are better for CPUs.
+cpu_forms: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 _ALIASES = {"gpu": ("cuda", "rocm")}
 

@@ -27,8 +27,8 @@ _GUARDS = (config.transfer_guard_host_to_device, config.transfer_guard_device_to
 def part(x: Any, key: Any, index: tuple[Any, ...]) -> Any:
     """``x[index]`` as an array like the result of a program, the first times it is asked for; else None.
 
-    It is only for arrays on one CPU device that need not be waited for, and small parts of ordinary dtypes. ``key`` tells the
-    programs apart that would be compiled for arrays of one type. ``index`` has integers and slices, within bounds.
+    It is only for arrays on one CPU device that need not be waited for, and small parts of ordinary dtypes. ``key`` tells
+    the programs apart that would be compiled for arrays of one type. ``index`` has integers and slices, within bounds.
     """
     if type(x) is not ArrayImpl or x.is_deleted():
         return None

@@ -12,6 +12,7 @@ from jax._base.source import api_boundary
 from jax._language.avals import typeof
 from jax._language.staging import StagingTrace
 from jax._language.trace import current_trace
+from jax.lax._chunked_scan import chunked_scan
 from jax.lax._control_common import as_array, check_callable, describe, leaf_path, operands, same_type, stage
 from jax.lax._join import concatenate, stack
 from jax.lax._shape import reshape, rev
@@ -26,7 +27,9 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
     """Combines all prefixes of ``elems`` along an axis with an associative function.
 
     Element ``i`` of the result is ``fn(... fn(fn(e[0], e[1]), e[2]) ..., e[i])``, grouped so that the depth is
-    logarithmic and ``fn`` is applied to about ``2 n`` elements (Blelloch, Prefix sums and their applications, 1990).
+    logarithmic and ``fn`` is applied to about ``2 n`` elements (Blelloch, Prefix sums and their applications, 1990). On
+    CPUs, arrays of some thousand elements that one operation combines are grouped in chunks of 256, which follow one
+    another; floats round otherwise then (``jax_cpu_group_pieces`` switches it off).
 
     Args:
       fn: ``(a, b) -> c`` on trees like ``elems``, applied to many elements at once: along ``axis`` its arguments and
@@ -91,7 +94,8 @@ def _runner(reverse: bool, axis: int) -> Callable[..., Any]:
 
             if reverse:
                 leaves = [rev(x, (axis,)) for x in leaves]
-            leaves = _scan(combine, leaves, axis)
+            found = chunked_scan(_scan, combine, leaves, axis)
+            leaves = _scan(combine, leaves, axis) if found is None else found
             if reverse:
                 leaves = [rev(x, (axis,)) for x in leaves]
             return tree_unflatten(tree, leaves)

@@ -25,7 +25,7 @@ from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
 from jax._language.zeros import Zero
 from jax._lowering import hlo
-from jax._lowering.rules import fusible, pointwise, register_lowering
+from jax._lowering.rules import fusible, pointwise, register_lowering, structural
 from jax.lax._arithmetic import add, div, mul
 from jax.lax._bitwise import bitwise_and
 from jax.lax._comparison import eq, ge, gt, le, lt
@@ -126,7 +126,9 @@ def _extremum_jvp(prim: Any, strictly: Any, at_least: Any) -> None:
 max_p = _extremum("max", "stablehlo.maximum", "GT")
 min_p = _extremum("min", "stablehlo.minimum", "LT")
 _extremum_jvp(max_p, gt, ge)
+structural["max"] = max_p
 _extremum_jvp(min_p, lt, le)
+structural["min"] = min_p
 
 
 def max(x: Any, y: Any) -> Any:  # noqa: A001 - the documented name

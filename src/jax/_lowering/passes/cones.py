@@ -111,7 +111,7 @@ def groupable(eqn: JaxprEqn, overrides: Any) -> bool:
 
 def _plain() -> tuple[Any, ...]:
     return (structural["concatenate"], structural["stack"], structural["convert_element_type"], structural["select_n"],
-            structural["pad"])
+            structural["pad"], structural["max"], structural["min"])
 
 
 def _ordinary(aval: ShapedArray) -> bool:
@@ -175,10 +175,75 @@ def is_movement(eqn: JaxprEqn) -> bool:
     return fusible.get(prim, 1) == 0 or prim is structural["concatenate"] or prim is structural["stack"]
 
 
-def call_of(eqns: Sequence[JaxprEqn], results: Sequence[Var], like: JaxprEqn) -> JaxprEqn:
-    """The call of a program of these equations, compiled as one kernel; it takes whatever they read and do not make."""
+# Of floats: XLA never finds results of these without looking at the operands.
+_KEPT_ARITHMETIC = frozenset(("stablehlo.add", "stablehlo.subtract", "stablehlo.multiply", "stablehlo.negate",
+                              "stablehlo.exponential", "stablehlo.log", "stablehlo.tanh", "stablehlo.sqrt"))
+_WHOLE, _PART = 2, 1
+
+
+def reads_all(eqns: Sequence[JaxprEqn], results: Sequence[Any], given: Iterable[Any]) -> bool:
+    """Whether ``results`` cannot be had without reading something of each of ``given``.
+
+    XLA ends the process when a kernel is left with an argument that it does not read, for instance because ``x * 0`` has
+    been simplified; so this believes only in what no simplification can do away with.
+    """
+    needed = {v: _WHOLE for v in results if size_of(v.aval)}  # how much of each variable is: all or some elements
+    constant: set[Any] = set()
+    for eqn in eqns:
+        if all([type(v) is Literal or v in constant for v in eqn.invars]):
+            constant.update(eqn.outvars)
+    for eqn in reversed(eqns):
+        level = max([needed.get(v, 0) for v in eqn.outvars])
+        if level:
+            level = _level_of_operands(eqn, level, constant)
+            for v in eqn.invars:
+                if type(v) is not Literal and size_of(v.aval):
+                    needed[v] = max(level, needed.get(v, 0))
+    return all([needed.get(v) for v in given])
+
+
+def _level_of_operands(eqn: JaxprEqn, level: int, constant: set[Any]) -> int:
+    name = eqn.primitive.name
+    if name in ("reshape", "squeeze", "transpose", "rev", "broadcast_in_dim", "convert_element_type"):
+        return level
+    if name in ("slice", "split", "unstack"):
+        return _PART
+    if name in ("concatenate", "stack"):
+        return level if level == _WHOLE else 0
+    operation = elementwise_ops.get(eqn.primitive)
+    if operation not in _KEPT_ARITHMETIC or any([v.aval.dtype.kind not in "fV" for v in eqn.invars]):
+        return 0
+    if operation == "stablehlo.multiply" and any([v in constant if type(v) is not Literal else not v.val
+                                                  for v in eqn.invars]):
+        return 0
+    return level
+
+
+def with_all_read(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with an element of each argument among its results, for the reason that :func:`reads_all` gives."""
+    eqns, results = list(jaxpr.eqns), list(jaxpr.outvars)
+    for v in jaxpr.invars:
+        shape = v.aval.shape
+        one = Var(ShapedArray((1,) * max(1, len(shape)), v.aval.dtype))
+        if shape:
+            eqns.append(JaxprEqn([v], [one], structural["slice"], {
+                "start_indices": (0,) * len(shape), "limit_indices": (1,) * len(shape), "strides": None}))
+        else:
+            eqns.append(JaxprEqn([v], [one], structural["reshape"], {
+                "new_sizes": (1,), "dimensions": None, "sharding": None}))
+        results.append(one)
+    return jaxpr.replace(eqns=eqns, outvars=results, effects=jaxpr.effects)
+
+
+def call_of(eqns: Sequence[JaxprEqn], results: Sequence[Var], like: JaxprEqn) -> JaxprEqn | None:
+    """The call of a program of these equations, compiled as one kernel; it takes whatever they read and do not make.
+
+    None if it may happen that it does not need all it takes.
+    """
     made = {v for e in eqns for v in e.outvars}
     given = dict.fromkeys([v for e in eqns for v in e.invars if type(v) is not Literal and v not in made])
+    if not reads_all(eqns, results, given):
+        return None
     jaxpr = Jaxpr([], list(given), list(results), eqns, no_effects)
     where = SourceInfo(like.source_info.traceback, source.NameStack())
     return JaxprEqn(list(given), list(results), pieces_p, {"jaxpr": jaxpr}, no_effects, where)

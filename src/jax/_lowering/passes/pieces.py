@@ -34,7 +34,7 @@ from jax._lowering.passes.cones import (
     small_part,
 )
 from jax._lowering.passes.dead_code import drop_dead_equations
-from jax._lowering.rules import call_bodies, fusible, platform_rules, structural
+from jax._lowering.rules import call_bodies, cpu_forms, fusible, platform_rules, structural
 
 FEWEST_RESULTS = 16  # for which grouping pays
 RESULTS_IN_GROUP = 32
@@ -60,6 +60,9 @@ def group_pieces(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 @caching.weak_cache(context=caching.no_context)
 def _joined_body(closed: ClosedJaxpr) -> ClosedJaxpr | None:
+    form = cpu_forms.get(closed)
+    if form is not None:
+        return form
     calls, joins, _ = _survey(closed.jaxpr)
     changed = _with_joins(closed, calls, joins) if calls or joins else closed
     return None if changed is closed else changed
@@ -247,8 +250,11 @@ class _Join:
         if with_cone:
             cone = self.uses.cone(parts, lambda e: id(e) in self.order and groupable(e, self.overrides))
             inner = small_part(sorted(cone, key=lambda e: self.order[id(e)]))
-            self.gone.update(map(id, inner))
-        self.eqns.append(call_of([*inner, eqn], [part], self.join))
+        call = call_of([*inner, eqn], [part], self.join)
+        if call is None:
+            call, inner = call_of([eqn], [part], self.join), []
+        self.gone.update(map(id, inner))
+        self.eqns.append(call or eqn)
         return part
 
     def _concatenated(self, parts: Sequence[Any], axis: int) -> Any:
@@ -284,10 +290,11 @@ def _with_results(closed: ClosedJaxpr) -> ClosedJaxpr:
         for eqn in groups[number]:
             for v in eqn.invars:
                 read_by.setdefault(v, number)  # the last group that reads it
-    tail = []
+    tail: list[JaxprEqn] = []
     for number, group in enumerate(groups):
         made = [v for e in group for v in e.outvars if v in results or read_by.get(v, -1) > number]
-        tail.append(call_of(group, made, group[0]))
+        call = call_of(group, made, group[0])
+        tail.extend(group if call is None else [call])
     kept = [e for e in eqns if id(e) not in inside]
     return _with(closed, [*kept, *tail])
 
