@@ -193,3 +193,21 @@ def test_contains_and_iteration():
     assert 2 in x and 5 not in x and [int(v) for v in x] == [0, 1, 2]
     with pytest.raises(NotImplementedError, match="ravel"):
         _ = x.flat
+
+
+@pytest.mark.parametrize("name", ["devices", "delete", "is_deleted", "on_device_size_in_bytes", "tobytes",
+                                  "unsafe_buffer_pointer"])
+def test_what_only_arrays_with_a_value_have(name):
+    def f(x):
+        assert not hasattr(x, name)
+        return getattr(x, name)()
+
+    with pytest.raises(AttributeError, match=rf"the attribute '{name}' of a traced array is not known while.*f32\[3\]"):
+        jax.jit(f)(jnp.ones(3))
+    getattr(jnp.ones(3), name)()
+    key = jax.random.key(0)
+    if name == "tobytes":
+        with pytest.raises(AttributeError, match="'KeyArray' object has no attribute 'tobytes'"):
+            getattr(key, name)
+    else:
+        getattr(key, name)()

@@ -19,7 +19,7 @@ from jax._base._jaxlib import xla
 from jax._base.source import filter_traceback
 from jax._language.avals import not_an_array_message, typeof
 from jax._language.refs import AbstractRef, operations
-from jax._language.trace import install_operators
+from jax._language.trace import Tracer, install_operators
 from jax.numpy import _cumulative as cumulative
 from jax.numpy import _positions as positions
 from jax.numpy import _products as products
@@ -300,14 +300,17 @@ def _byteswap(self: Any) -> Any:
 def _of_concrete_arrays(name: str) -> property:
     """An attribute that concrete arrays have; of a traced one it is not known."""
     def get(self: Any) -> Any:
+        if not isinstance(self, Tracer):  # other arrays without this attribute: those of keys
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         raise AttributeError(f"the attribute {name!r} of a traced array is not known while tracing "
                              f"({type(self).__name__} of type {typeof(self).str_short()}); read it outside of the "
                              "transformed function, or see jax.typeof(x)")
     return property(get, doc="Of concrete arrays.")
 
 
-_CONCRETE = ("addressable_data", "addressable_shards", "committed", "copy_to_host_async", "device", "dtype",
-             "global_shards", "is_fully_addressable", "is_fully_replicated", "item", "ndim", "shape", "sharding", "size")
+_CONCRETE = ("addressable_data", "addressable_shards", "committed", "copy_to_host_async", "delete", "device", "devices",
+             "dtype", "global_shards", "is_deleted", "is_fully_addressable", "is_fully_replicated", "item", "ndim",
+             "on_device_size_in_bytes", "shape", "sharding", "size", "tobytes", "unsafe_buffer_pointer")
 
 
 def _flat(self: Any) -> Any:

@@ -191,6 +191,9 @@ class KeyArray(Array):
     addressable_shards = property(lambda self: self._shards(self._base_array.addressable_shards))
     global_shards = property(lambda self: self._shards(self._base_array.global_shards))
 
+    def on_device_size_in_bytes(self) -> int:
+        return self._base_array.on_device_size_in_bytes()
+
     def unsafe_buffer_pointer(self) -> int:
         return self._base_array.unsafe_buffer_pointer()
 
