@@ -156,6 +156,10 @@ def test_no_rewrites_for_this_machine():
     text = exported(deep, big).mlir_module()
     assert "optimization_barrier" not in text and "stablehlo.case" not in text
     assert jax.config.jax_cpu_fusion_fences and jax.config.jax_cpu_fast_trigonometry
+    images, kernel = (jax.ShapeDtypeStruct(shape, np.float32) for shape in ((1, 8, 9, 9), (8, 1, 3, 3)))
+    text = exported(lambda x, k: jax.lax.conv_general_dilated(x, k, (1, 1), "SAME", feature_group_count=8), images,
+                    kernel).mlir_module()
+    assert "stablehlo.convolution" in text
 
 
 def test_custom_calls():
