@@ -10,7 +10,7 @@ from jax._runtime import compile as compile_room
 
 CHANGES = [("optimization_level", "O1"), ("memory_fitting_level", "O1"), ("exec_time_optimization_effort", 0.5),
            ("compiler_enable_remat_pass", False), ("cpu_fusion_fences", False), ("cpu_group_pieces", False),
-           ("cpu_fast_trigonometry", False)]
+           ("cpu_fast_trigonometry", False), ("cpu_fast_convolutions", False)]
 
 
 @pytest.mark.quick
