@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jax import dtypes, lax
+from jax._api.indexing import Slice
 from jax._api.jit import jit
 from jax._base._jaxlib import xla
 from jax._base.source import api_boundary
@@ -50,6 +51,7 @@ from jax.numpy._at import updated as _array_updated
 from jax.numpy._index_plan import ALL, ARRAY, AT, FLAG, INSIDE, NEW, SCALAR, SLICE, WINDOW, Plan, parse
 from jax.numpy._index_run import get as _elements
 from jax.numpy._index_run import update as _with_elements
+from jax.numpy._index_windows import in_two_steps
 from jax.numpy._promotion import as_dtype, broadcast_to
 from jax.tree_util import register_pytree_node
 
@@ -436,6 +438,9 @@ def _getitem(ref: Any, index: Any) -> Any:
         if type(index) is int:
             _check_place(index, array.shape)
         elif type(index) is not slice:
+            windows, index = in_two_steps(index, array.shape)
+            if windows is not None:
+                array = _array_getitem(array, windows)
             _check_places(*parse(index, array.shape, True))
         out = _array_getitem(array, index)
         return ref.read() if out is array else out
@@ -465,7 +470,13 @@ def _target(api: str, ref: Any, index: Any) -> tuple[Any, tuple[Any, ...], tuple
         base, views, operands = ref, (), ()
     if index is Ellipsis or (type(index) is tuple and not index):
         return base, views, operands
-    plan, more = parse(index, ref.aval.shape, True)
+    shape = ref.aval.shape
+    windows, index = in_two_steps(index, shape)
+    if windows is not None:
+        plan, more = parse(windows, shape, True)
+        views, operands = (*views, Indexed(plan)), (*operands, *more)
+        shape = tuple([w.size if type(w) is Slice else n for w, n in zip(windows, shape, strict=True)])
+    plan, more = parse(index, shape, True)
     if plan == (ALL,) * len(plan):
         return base, views, operands
     _check_places(plan, more)
@@ -567,6 +578,9 @@ def _write_eagerly(api: str, ref: Any, index: Any, value: Any, op: str) -> None:
     if type(index) is int:
         _check_place(index, array.shape)
     elif not whole and type(index) is not slice:
+        if in_two_steps(index, array.shape)[0] is not None:
+            _bind_write(swap_p if op == "set" else addupdate_p, api, ref, index, value)
+            return
         _check_places(*parse(index, array.shape, True))
     try:
         if ref.is_lent or not isinstance(array, _ArrayImpl):

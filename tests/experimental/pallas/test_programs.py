@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.experimental import pallas as pl
+from jax.experimental.pallas import _programs
 
 B, S = pl.BlockSpec, jax.ShapeDtypeStruct
 X = jnp.arange(4.)
@@ -38,6 +39,13 @@ def test_equal_programs_are_one():
     jax.clear_caches()
     assert program(scaled(3.), X) is not same
     assert scaled(3.)(X).tolist() == [0., 9., 18., 27.] and scaled(4.)(X).tolist() == [0., 16., 32., 48.]
+
+
+def test_programs_are_forgotten_when_there_are_many(monkeypatch):
+    monkeypatch.setattr(_programs, "_MOST_PROGRAMS", 5)
+    for i in range(20):
+        assert program(scaled(float(i)), X) is program(scaled(float(i)), X)
+        assert sum(map(len, _programs._programs.values())) <= 5
 
 
 def test_a_program_is_compiled_once():

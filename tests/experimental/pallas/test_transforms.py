@@ -84,6 +84,24 @@ def test_batches_of_aliases_and_scratch_memory():
     assert jax.vmap(one, (None, 1))(xs[1], jnp.stack([old, -old], 1)).tolist() == [[108, 200], [-92, -200]]
 
 
+def test_examples_of_a_batch_do_not_see_each_other():
+    def kernel(x, y, out, count):
+        x[...] += pl.semaphore_read(count)
+        pl.semaphore_signal(count)
+        out[...] = x[...] + y[...]
+
+    def f(x, y):
+        return call(kernel, S((2, 3), F32), x, y, grid=2, out_specs=B((None, 3), lambda i: (i, 0)),
+                    scratch_shapes=[pl.ANY((), pl.semaphore)])
+
+    x, y = jnp.arange(3.), 10 * jnp.arange(6.).reshape(2, 3)
+    want = np.stack([np.asarray(f(x, row)) for row in y])
+    np.testing.assert_array_equal(want[0], [[0, 11, 22], [1, 12, 23]])
+    np.testing.assert_array_equal(jax.vmap(f, (None, 0))(x, y), want)
+    pairs = jax.jit(jax.vmap(jax.vmap(f, (0, None)), (None, 0)))(jnp.stack([x, x]), y)
+    np.testing.assert_array_equal(pairs, np.stack([want, want], 1))
+
+
 def test_names_of_mapped_axes():
     def kernel(x, out):
         out[...] = x[...] + lax.axis_index("i")

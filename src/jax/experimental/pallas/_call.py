@@ -38,7 +38,7 @@ def pallas_call(kernel: Callable[..., None], out_shape: Any, *, grid_spec: GridS
       kernel: called as ``kernel(*in_refs, *out_refs, *scratch_refs)`` with references to blocks, which it reads and writes
         (``ref[...]``). It returns nothing. Operands that are trees come as trees of references.
       out_shape: the type of the result, or a tree of them: ``jax.ShapeDtypeStruct`` or anything with a shape and a dtype.
-        The elements of a tuple or list are results of their own.
+        The elements of a tuple or list are results of their own, and come as a tuple.
       grid_spec: a :class:`GridSpec` with the next four.
       grid: the sizes of the grid; the programs run one after another, the last index fastest.
       in_specs, out_specs: trees of :class:`BlockSpec` like operands and results; by default each program sees whole arrays.
@@ -93,7 +93,12 @@ def call_of(api: str, kernel: Callable[..., None], out_shape: Any, grid_spec: Gr
     """What ``api``, a public function, returns: the call of a kernel on a grid, whose axes may have names."""
     sizes = _grid(grid_spec.grid)
     settings = _settings(kernel, debug=debug, **given)
-    return KernelCall(api, kernel, grid_spec, sizes, settings, dict(input_output_aliases), axis_names,
+    try:
+        aliases = dict(input_output_aliases)
+    except (TypeError, ValueError):
+        raise TypeError(f"{api}: input_output_aliases must be a dict {{operand: result}} of positions, got "
+                        f"{input_output_aliases!r}") from None
+    return KernelCall(api, kernel, grid_spec, sizes, settings, aliases, axis_names,
                       _Results(out_shape, grid_spec.out_specs, sizes))
 
 
@@ -266,8 +271,7 @@ class _Results:
     """What a kernel computes: types, structure, blocks."""
 
     def __init__(self, out_shape: Any, specs: Any, grid: tuple[int, ...]) -> None:
-        self.as_list = isinstance(out_shape, list)
-        if self.as_list:
+        if isinstance(out_shape, list):
             out_shape = tuple(out_shape)
         leaves, self.tree = tree_flatten(out_shape)
         self.avals = tuple([_result_type(x) for x in leaves])
@@ -279,8 +283,7 @@ class _Results:
             self.blocks.append(block_mapping(s, name, a, grid))
 
     def unflatten(self, outs: Sequence[Any]) -> Any:
-        tree = tree_unflatten(self.tree, outs)
-        return list(tree) if self.as_list else tree
+        return tree_unflatten(self.tree, outs)
 
 
 def _result_type(x: Any) -> ShapedArray:

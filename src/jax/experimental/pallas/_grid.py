@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -18,6 +19,20 @@ class _Grid(NamedTuple):
     sizes: tuple[int, ...]
     indices: tuple[Any, ...]
     new_scratch: Callable[[Any], Any] | None
+
+
+def called(function: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any], how: Callable[[], str]) -> Any:
+    """What a user's function returns; where it does not take these arguments, the error says ``how`` it is called."""
+    try:
+        return function(*args, **named)
+    except TypeError as error:
+        try:
+            inspect.signature(function).bind(*args, **named)
+        except TypeError:
+            raise TypeError(f"{how()}: {error}") from None
+        except ValueError:  # no signature
+            pass
+        raise
 
 
 class _Marker:
@@ -100,4 +115,4 @@ def num_programs(axis: int) -> int:
     return grid.sizes[i]
 
 
-__all__ = ["inside_grid", "new_scratch", "num_programs", "program_id"]
+__all__ = ["called", "inside_grid", "new_scratch", "num_programs", "program_id"]

@@ -85,9 +85,21 @@ class _Loop:
             places.append(cut.mapping.places(eval_jaxpr(program.jaxpr, program.consts, *indices)))
         num_blocks = len(self.cuts)
         blocks = [cut.read(x, at) for cut, x, at in zip(self.cuts, now, places, strict=False)]
-        outs = eval_jaxpr(self.kernel.jaxpr, self.kernel.consts, *indices, *blocks, *now[num_blocks:])
+        scratch = self._scratch(indices, now[num_blocks:])
+        outs = eval_jaxpr(self.kernel.jaxpr, self.kernel.consts, *indices, *blocks, *scratch)
         return [self.cuts[k].write(now[k], places[k], x) if k < num_blocks else x
                 for k, x in zip(self.changed, outs, strict=True)]
+
+    def _scratch(self, indices: Sequence[Any], now: Sequence[Any]) -> list[Any]:
+        """Scratch memory as a program finds it: semaphores are zero again when a new example of a batch begins."""
+        avals, batched = self.mapping.scratch_avals, self.mapping.num_batched
+        if not batched or all(a.kind != SEMAPHORE for a in avals):
+            return list(now)
+        begins: Any = np.bool_(True)
+        for i in indices[batched:]:
+            begins = lax.bitwise_and(begins, lax.eq(i, np.int32(0)))
+        return [lax.select(lax.broadcast(begins, a.shape), lax.full_like(x, 0), x) if a.kind == SEMAPHORE else x
+                for a, x in zip(avals, now, strict=True)]
 
 
 def _new_scratch(aval: Any, neutral: bool) -> Any:

@@ -15,7 +15,7 @@ from jax._language.refs import AbstractRef, Ref
 from jax._language.staging import trace_to_jaxpr
 from jax._language.trace import current_trace
 from jax.experimental.pallas._axis_names import with_indices
-from jax.experimental.pallas._grid import inside_grid
+from jax.experimental.pallas._grid import called, inside_grid
 from jax.experimental.pallas._mapping import INDEX, GridMapping, without_constants
 from jax.experimental.pallas._memory import SEMAPHORE
 from jax.tree_util import tree_structure, tree_unflatten
@@ -43,6 +43,7 @@ def trace_kernel(kernel: Callable[..., Any], mapping: GridMapping, trees: Trees,
     n, num_inputs, num_outputs = len(mapping.grid), mapping.num_inputs, len(mapping.outputs)
     own: list[AbstractRef] = []
     described = Described(kernel)
+    name = source_info.describe_function(kernel)
     structure: list[Any] = [None]
 
     def flat(*args: Any) -> list[Any]:
@@ -63,9 +64,9 @@ def trace_kernel(kernel: Callable[..., Any], mapping: GridMapping, trees: Trees,
         with inside_grid(mapping.grid, args[:n], new_scratch), ExitStack() as named_axes:
             for axis, size in zip(axis_names, mapping.grid, strict=False):
                 named_axes.enter_context(extend_axis_env(axis, size))
-            returned = kernel(*inputs, *given, *placed, **named)
+            returned = called(kernel, (*inputs, *given, *placed), named, lambda: _how(name, inputs, given, placed, named))
         if returned is not None:
-            raise ValueError(f"pallas_call: the kernel {source_info.describe_function(kernel)} must return None, and it "
+            raise ValueError(f"pallas_call: the kernel {name} must return None, and it "
                              f"returned {_what(returned)}. Write results to the references of the outputs: "
                              "out_ref[...] = value.")
         return []
@@ -74,7 +75,6 @@ def trace_kernel(kernel: Callable[..., Any], mapping: GridMapping, trees: Trees,
         found = () if structure[0] is None else described.arg_names(structure[0])
         return (*[f"program_id({i})" for i in range(n)], *found)
 
-    name = source_info.describe_function(kernel)
     jaxpr, consts = trace_to_jaxpr(flat, [*[INDEX] * n, *avals], DebugInfo("pallas_call", name, arg_names))
     closed = without_constants(jaxpr, consts, lambda types: (
         f"pallas_call: the kernel {name} closes over arrays (it captures constants): {types}. Pass them to the kernel as "
@@ -85,6 +85,12 @@ def trace_kernel(kernel: Callable[..., Any], mapping: GridMapping, trees: Trees,
     if axis_names:
         closed = with_indices(closed, axis_names)
     return closed, mapping.replace(scratch_avals=(*mapping.scratch_avals, *own))
+
+
+def _how(name: str, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Sequence[Any], named: dict[str, Any]) -> str:
+    by_name = f"{', and ' if scratch else ''}by name {', '.join(named)}" if named else ""
+    return (f"pallas_call: the kernel {name} is called with references, in this order: operands ({len(inputs)}), results "
+            f"({len(outputs)}), scratch memory ({len(scratch) if scratch or not named else ''}{by_name})")
 
 
 def _what(returned: Any) -> str:

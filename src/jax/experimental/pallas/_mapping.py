@@ -19,7 +19,7 @@ from jax._language.staging import trace_to_jaxpr
 from jax._language.trace import Tracer
 from jax.experimental.pallas import _dims as dims
 from jax.experimental.pallas._bounds import Bounds, bounds_of
-from jax.experimental.pallas._grid import inside_grid
+from jax.experimental.pallas._grid import called, inside_grid
 from jax.experimental.pallas._slices import Part
 
 INDEX = ShapedArray((), np.dtype(np.int32))  # the type of an index in the grid
@@ -159,10 +159,13 @@ def _index_program(index_map: Callable[..., Any] | None, block: tuple[dims.Block
 
     def flat(*indices: Any) -> list[Any]:
         with inside_grid(grid, indices):
-            found = index_map(*indices)
+            found = called(index_map, indices, {}, lambda: (
+                f"pallas_call: the index map {name} for {origin} is called with one index for each axis of the grid {grid}, "
+                f"so {len(grid)}"))
         return _checked_places(found, block, origin, name)
 
-    jaxpr, consts = trace_to_jaxpr(flat, [INDEX] * len(grid), DebugInfo("pallas_call index_map", name))
+    jaxpr, consts = trace_to_jaxpr(flat, [INDEX] * len(grid), DebugInfo(
+        "pallas_call index_map", name, lambda: tuple([f"program_id({i})" for i in range(len(grid))])))
     return without_constants(jaxpr, consts, lambda types: (
         f"pallas_call: the index map {name} for {origin} closes over arrays: {types}. It is a function of the indices in "
         "the grid alone: compute with these, or pass a table to the kernel as an operand."))

@@ -57,14 +57,14 @@ def program_like(kernel: Callable[..., None], params: dict[str, Any]) -> Program
     rest = tuple([(k, v) for k, v in params.items() if k not in ("jaxpr", "grid_mapping")])
     blocks = tuple([(m.block_shape, m.array_aval, m.memory_space, m.pipeline_mode) for m in mapping.block_mappings])
     key = (code, mapping.grid, mapping.num_inputs, mapping.scratch_avals, blocks, rest, trace_context(), axis_env.get())
-    if key not in _programs and len(_programs) >= _MOST_PROGRAMS:
-        _programs.clear()
-    known = _programs.setdefault(key, [])
-    for program in known:
+    for program in _programs.get(key, ()):
         if _same_call(program.params, params):
             return program
-    known.append(Program(params))
-    return known[-1]
+    if sum(map(len, _programs.values())) >= _MOST_PROGRAMS:
+        _programs.clear()
+    new = Program(params)
+    _programs.setdefault(key, []).append(new)
+    return new
 
 
 def _same_call(a: dict[str, Any], b: dict[str, Any]) -> bool:

@@ -27,6 +27,9 @@ def ds(start: Any, size: Any = None, stride: int | None = None) -> slice | Slice
       size: an integer that is known while tracing; in an index map for a :class:`BoundedSlice` it need not be known.
       stride: a positive integer.
 
+    In an index of a reference, a start that is known while tracing must leave room for all elements (``IndexError``). One
+    that is computed is moved back to where they all exist, as everywhere.
+
     >>> import jax, jax.numpy as jnp
     >>> from jax.experimental import pallas as pl
     >>> def kernel(x, out):

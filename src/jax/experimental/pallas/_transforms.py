@@ -207,6 +207,10 @@ def _batch(axis: AxisData, args: Any, dims: Any, **params: Any) -> Any:
     args, dims = list(args), list(dims)
     for i, _ in params["input_output_aliases"]:
         args[i], dims[i] = match_axis(axis.size, dims[i], 0, args[i]), 0  # as the result has it
+    first = len(params["grid_mapping"].grid)
+    for i in [k - first for k in writes(params["jaxpr"].effects) if 0 <= k - first < len(args)]:
+        if dims[i] is None:  # every example has its own copy to write to
+            args[i], dims[i] = match_axis(axis.size, None, 0, args[i]), 0
     outs = pallas_call_p.bind(*args, **_batched(params, axis.size, dims))
     return outs, [0] * len(outs)
 
