@@ -73,20 +73,25 @@ def _report(path: Path) -> int:
     results = records.read(path)
     for written in report.write(results):
         print(f"written: {written.relative_to(runner.ROOT)}")
-    return 0 if _charts(results, report.CHARTS, dark=True) else 1
+    before = set(report.CHARTS.glob("*.png"))
+    if not (charts := _charts(results, report.CHARTS, dark=True)):
+        return 1
+    for stale in before - set(charts):
+        stale.unlink()  # of groups that are no longer measured
+    return 0
 
 
-def _charts(results: records.Results, folder: Path, dark: bool = False) -> bool:
+def _charts(results: records.Results, folder: Path, dark: bool = False) -> list[Path]:
     """Writes charts where that is possible, and says so."""
     from benchmarks import charts
     try:
         written = charts.write(results, folder, dark)
     except ImportError:
         print(NO_CHARTS)
-        return False
+        return []
     if written:
         print(f"charts in {folder}: {', '.join(path.stem for path in written)}")
-    return True
+    return written
 
 
 def _measure(arguments: argparse.Namespace) -> tuple[records.Results, list[str]]:
