@@ -25,12 +25,13 @@ _LONG = 40_000
 def sorted_words(module: ModuleContext, words: Any, dtype: Any, rows: int, n: int) -> Any:
     """Unsigned integers ``words``, a vector of ``rows`` rows of ``n``, with each row in increasing order."""
     if rows > 1:
-        return _halves(rows, n, [words], lambda rows, parts: _sorted_rows(module, *parts, dtype, rows, n))
+        return _halves(rows, n, [words], lambda rows, parts: _sorted_rows(module, parts[0], dtype, rows, n))
     return _sorted_rows(module, words, dtype, rows, n)
 
 
-def _sorted_rows(module: ModuleContext, words: Any, dtype: Any, rows: int, n: int) -> Any:
-    bits, passes = _digits(dtype, n)
+def _sorted_rows(module: ModuleContext, words: Any, dtype: Any, rows: int, n: int, lowest: int = 0) -> Any:
+    """As :func:`sorted_words`; in the order of the bits from bit ``lowest`` on, of which there are 32 if it is not 0."""
+    bits, passes = _digits(INDEX if lowest else dtype, n)
 
     def fill(args: Sequence[Any]) -> Sequence[Any]:
         def one(source: Any, target: Any, shift: Any, top: Any) -> Any:
@@ -39,11 +40,13 @@ def _sorted_rows(module: ModuleContext, words: Any, dtype: Any, rows: int, n: in
 
         def row(top: Any, buffers: list[Any]) -> list[Any]:
             if passes <= 2:
-                first = one(args[0], buffers[0], _constant(0, dtype), top)
-                return [first] if passes == 1 else [first, one(first, buffers[1], _constant(bits, dtype), top)]
+                first = one(args[0], buffers[0], _constant(lowest, dtype), top)
+                if passes == 1:
+                    return [first]
+                return [first, one(first, buffers[1], _constant(lowest + bits, dtype), top)]
 
             def there_and_back(number: Any, offset: int, here: Any, there: Any) -> list[Any]:
-                shift = hlo.convert(hlo.multiply(number, index(2 * bits)), scalar(dtype))
+                shift = hlo.convert(plus(hlo.multiply(number, index(2 * bits)), lowest), scalar(dtype))
                 there = one(here, there, shift, top)
                 return [one(there, here, hlo.add(shift, _constant(bits, dtype)), top), there]
 
@@ -54,7 +57,7 @@ def _sorted_rows(module: ModuleContext, words: Any, dtype: Any, rows: int, n: in
             buffers[0] = args[0]
         return [_each_row(rows, n, buffers, row)[0 if passes > 2 else -1]]
 
-    return call_kernel(module, ("radix_sort", rows, n, dtype), [words], [ShapedArray((rows * n,), dtype)], fill)[0]
+    return call_kernel(module, ("radix_sort", rows, n, dtype, lowest), [words], [ShapedArray((rows * n,), dtype)], fill)[0]
 
 
 def values_in_order(module: ModuleContext, words: Any, dtype: Any, values: Any, rows: int, n: int) -> Any:
@@ -71,31 +74,46 @@ def values_in_order(module: ModuleContext, words: Any, dtype: Any, values: Any, 
 
 def _ordered_rows(module: ModuleContext, operands: Sequence[Any], dtype: Any, rows: int, n: int) -> Any:
     bits, passes = _digits(dtype, n)
+    if passes > 2:  # a loop over passes is compiled faster than passes of different types
+        return _ordered_pairs(module, operands, rows, n)
 
     def fill(args: Sequence[Any]) -> Sequence[Any]:
-        def value(number: Any, below: Any) -> Any:
+        def value(word: Any, number: Any, below: Any) -> Any:
             return hlo.subtract(index(n - 1), below) if len(args) == 1 else at(args[1], number)
 
         def pair(word: Any, number: Any, below: Any) -> Any:
             high = hlo.shift_left(hlo.convert(word, scalar(_PAIR)), _constant(32, _PAIR))
-            return hlo.or_(high, hlo.convert(value(number, below), scalar(_PAIR)))
+            return hlo.or_(high, hlo.convert(value(word, number, below), scalar(_PAIR)))
+
+        def value_of_pair(word: Any, number: Any, below: Any) -> Any:
+            return hlo.convert(word, scalar(INDEX))
 
         def row(top: Any, buffers: list[Any]) -> list[Any]:
-            source = args[0]
-            for j in range(passes):
-                of_word = _Digit(dtype, bits, _constant(bits * j, dtype), top, n)
-                digit = _Digit(_PAIR, bits, _constant(32 + bits * j, _PAIR), top, n) if j else of_word
-                carried = (None if 0 < j < passes - 1 else pair if passes > 1 and not j else
-                           (lambda word, *_: hlo.convert(word, scalar(INDEX))) if j else lambda word, *at: value(*at))
-                to = min(j % 2, passes - 1) if j < passes - 1 else len(buffers) - 1
-                buffers[to] = source = _moved(module, source, buffers[to], _ends(module, args[0], of_word), digit, carried)
-            return buffers
+            low = _Digit(dtype, bits, _constant(0, dtype), top, n)
+            first = _moved(module, args[0], buffers[0], _ends(module, args[0], low), low, value if passes == 1 else pair)
+            if passes == 1:
+                return [first]
+            ends = _ends(module, args[0], _Digit(dtype, bits, _constant(bits, dtype), top, n))
+            high = _Digit(_PAIR, bits, _constant(32 + bits, _PAIR), top, n)
+            return [first, _moved(module, first, buffers[1], ends, high, value_of_pair)]
 
-        pairs = [hlo.full(0, (rows * n,), _PAIR) for _ in range(min(passes - 1, 2))]
-        return [_each_row(rows, n, [*pairs, hlo.full(0, (rows * n,), INDEX)], row)[-1]]
+        buffers = [hlo.full(0, (rows * n,), t) for t in (_PAIR, INDEX)[2 - passes:]]
+        return [_each_row(rows, n, buffers, row)[-1]]
 
     return call_kernel(module, ("radix_order", rows, n, dtype, len(operands)), operands, [ShapedArray((rows * n,), INDEX)],
                        fill)[0]
+
+
+def _ordered_pairs(module: ModuleContext, operands: Sequence[Any], rows: int, n: int) -> Any:
+    pairs = ShapedArray((rows * n,), _PAIR)
+    if len(operands) == 1:
+        each = hlo.iota(ShapedArray((rows, n), _PAIR), 1)
+        values = hlo.reshape(each, pairs)
+    else:
+        values = hlo.convert(operands[1], pairs)
+    high = hlo.shift_left(hlo.convert(operands[0], pairs), hlo.full(32, (rows * n,), _PAIR))
+    ordered = _sorted_rows(module, hlo.or_(high, values), _PAIR, rows, n, lowest=32)
+    return hlo.convert(ordered, ShapedArray((rows * n,), INDEX))
 
 
 _PAIR = np.dtype(np.uint64)
