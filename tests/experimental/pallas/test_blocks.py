@@ -119,14 +119,16 @@ def test_an_operand_does_not_change_and_a_result_can_start_as_one():
 def test_blocks_that_are_known_to_be_inside_cost_no_copies():
     spec = B((4,), lambda i: i)
 
-    def loop(index_map):
-        f = pl.pallas_call(copy, S((8,), jnp.float32), grid=2, in_specs=[B((4,), index_map)], out_specs=spec, interpret=True)
-        return jax.jit(f).lower(S((8,), jnp.float32)).as_text()
+    def loop(index_map, n=2):
+        f = pl.pallas_call(copy, S((8,), jnp.float32), grid=n, in_specs=[B((4,), index_map)], out_specs=spec, interpret=True)
+        return jax.jit(f).lower(S((4 * n,), jnp.float32)).as_text()
 
     assert "stablehlo.pad" not in loop(lambda i: i)
     assert "stablehlo.pad" not in loop(lambda i: pl.num_programs(0) - 1 - i)
     assert "stablehlo.pad" not in loop(lambda i: jax.lax.div(i * 2, 2))
     assert "stablehlo.pad" in loop(lambda i: i + 1)
+    assert "stablehlo.pad" not in loop(lambda i: i, 2**28)  # without an array of all indices
+    assert "stablehlo.pad" in loop(lambda i: (i + 1) // 2, 2**28)
     assert "stablehlo.pad" not in loop(lambda i: (i + 3) // 2 % 2)
     assert "stablehlo.pad" not in loop(lambda i: jnp.where(i, 0, 1))
     assert "stablehlo.clamp" in loop(lambda i: jnp.bitwise_count(i)) and "stablehlo.clamp" not in loop(lambda i: i ^ 1)

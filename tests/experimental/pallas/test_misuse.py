@@ -28,6 +28,7 @@ SETTINGS = [
     (dict(grid=2.0), ValueError, "the grid must be an integer or a tuple of integers"),
     (dict(grid=(2, True)), ValueError, "the grid must be an integer"),
     (dict(grid=-1), ValueError, "cannot be negative"),
+    (dict(grid=(2**16, 2**16)), ValueError, r"the grid \(65536, 65536\) has 4294967296 programs, .* at most 2147483647"),
     (dict(grid_spec=pl.GridSpec(2), grid=2, scratch_shapes=[pl.ANY((), F32)]), ValueError,
      "with grid_spec, grid and scratch_shapes must not be given"),
     (dict(grid_spec=2), TypeError, "grid_spec must be a pl.GridSpec, got 2"),

@@ -56,8 +56,12 @@ def bounds_of(index_map: ClosedJaxpr, grid: Sequence[int]) -> list[Bounds]:
     """Bounds of the results of an index map, over the whole grid."""
     if not math.prod(grid):
         return [None] * len(index_map.jaxpr.outvars)
-    axes = [np.arange(n).reshape([n if i == k else 1 for i in range(len(grid))]) for k, n in enumerate(grid)]
-    return [None if x is None else (int(x.min()), int(x.max())) for x in _evaluated(index_map, axes)]
+    axes = [np.arange(n).reshape([n if i == k else 1 for i in range(len(grid))]) if n <= _MOST_POINTS else None
+            for k, n in enumerate(grid)]
+    of_indices = dict(zip(index_map.jaxpr.invars, grid, strict=True))
+    return [(0, of_indices[v] - 1) if type(v) is not Literal and v in of_indices else
+            None if x is None else (int(x.min()), int(x.max()))
+            for v, x in zip(index_map.jaxpr.outvars, _evaluated(index_map, axes), strict=True)]
 
 
 def _evaluated(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:

@@ -22,6 +22,8 @@ from jax.experimental.pallas._blocks import Cut, unspecified
 from jax.experimental.pallas._mapping import GridMapping
 from jax.experimental.pallas._memory import SEMAPHORE
 
+_MOST_STEPS = 2**31 - 1  # the counter is an int32
+
 
 @weak_cache
 def interpreted(kernel: ClosedJaxpr, mapping: GridMapping, in_avals: tuple[Any, ...], out_avals: tuple[Any, ...],
@@ -60,6 +62,9 @@ class _Loop:
 
     def _all_steps(self, buffers: list[Any]) -> list[Any]:
         steps = math.prod(self.mapping.grid)
+        if steps > _MOST_STEPS:
+            raise ValueError(f"pallas_call: the grid {self.mapping.grid} has {steps} programs, and there can be at most "
+                             f"{_MOST_STEPS} of an interpreted kernel; let a program do more, with larger blocks")
 
         def step(i: Any, carried: Sequence[Any]) -> list[Any]:
             now = list(buffers)
