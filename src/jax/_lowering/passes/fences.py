@@ -29,7 +29,7 @@ from jax._lowering.rules import call_bodies, fusible, inner_bodies, reducing, re
 
 # How much may be read and repeated by several readers, and where the value is in memory anyway: chosen by compile and run
 # times of benchmarks/models/suite.py.
-MAX_READS, MAX_OPERATIONS = 3, 12
+MAX_READS, MAX_OPERATIONS = 2, 8
 MAX_READS_KEPT, MAX_OPERATIONS_KEPT = 2, 3
 # In loops a fence costs some microseconds: as much as this many repeated operations on one element.
 LEAST_WORK_IN_LOOPS = 20_000
