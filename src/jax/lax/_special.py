@@ -9,6 +9,7 @@ import numpy as np
 
 from jax._ground.families import FLOATING, defjvp, defjvp_out, like, nary, unary
 from jax._language.avals import typeof
+from jax._lowering.rules import fusible
 from jax.lax._arithmetic import add, div, mul, neg, sub
 from jax.lax._comparison import eq, le
 from jax.lax._composed import composed
@@ -172,3 +173,10 @@ def bessel_i0e(x: Any) -> Any:
 def bessel_i1e(x: Any) -> Any:
     """``exp(-abs(x)) * I1(x)`` for each element, with the modified Bessel function of the first kind of order 1."""
     return bessel_i1e_p.bind(x)
+
+
+# --- what computing them again takes, in operations -----------------------------------------------------------------
+
+fusible[erf_p] = 16
+for _prim in (erfc_p, erf_inv_p, lgamma_p, digamma_p):
+    fusible[_prim] = 40

@@ -31,6 +31,8 @@ from jax._lowering.rules import call_bodies, fusible, inner_bodies, reducing, re
 # times of benchmarks/models/suite.py.
 MAX_READS, MAX_OPERATIONS = 2, 8
 MAX_READS_KEPT, MAX_OPERATIONS_KEPT = 2, 3
+# Keeping a value that is not in memory anyway has a price, a loop of its own; so it has to save at least this much.
+LEAST_REPEATED = 4
 # In loops a fence costs some microseconds: as much as this many repeated operations on one element.
 LEAST_WORK_IN_LOOPS = 20_000
 
@@ -207,6 +209,8 @@ class _Walk:
             return False
         if v in self.kept:
             return len(reads) > MAX_READS_KEPT or operations > MAX_OPERATIONS_KEPT
+        if operations * (self.readers[v] - 1) < LEAST_REPEATED:
+            return False
         return len(reads) > MAX_READS or operations > MAX_OPERATIONS
 
     def _inner(self, eqn: JaxprEqn) -> None:
