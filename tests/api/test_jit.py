@@ -272,3 +272,22 @@ def test_named_call_and_scope_reach_the_program():
     stack = jax.make_jaxpr(f)(1.0).eqns[0].source_info.name_stack
     assert "block" in str(stack) and "inner" in str(stack)
     assert "block/inner" in jax.jit(f).lower(1.0).as_text(debug_info=True)
+
+
+def test_jitted_functions_around_each_other_take_time_in_proportion(monkeypatch):
+    import inspect
+    asked = 0
+    original = inspect.Signature.from_callable
+
+    def counted(*args, **kwargs):
+        nonlocal asked
+        asked += 1
+        return original(*args, **kwargs)
+
+    f = lambda first: first * 2  # noqa: E731
+    for _ in range(12):
+        f = jax.jit(f)
+    monkeypatch.setattr(inspect.Signature, "from_callable", counted)
+    assert float(jax.grad(f)(1.0)) == 2 and float(f(1.0)) == 2
+    assert "first" in f.lower(1.0).as_text(debug_info=True)
+    assert asked < 100

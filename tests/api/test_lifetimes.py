@@ -30,6 +30,34 @@ TRANSFORMED = {
 }
 
 
+SHAPE = jax.ShapeDtypeStruct((), np.float32)
+CALLBACKS = {
+    "pure_callback": lambda x, keep: jax.pure_callback(lambda a: (keep, a)[1], SHAPE, x),
+    "io_callback": lambda x, keep: jax.experimental.io_callback(lambda a: (keep, a)[1], SHAPE, x),
+    "ordered io_callback": lambda x, keep: jax.experimental.io_callback(lambda a: (keep, a)[1], SHAPE, x, ordered=True),
+    "debug.callback": lambda x, keep: jax.debug.callback(lambda a: keep and None, x),
+}
+
+
+@pytest.mark.parametrize("name", CALLBACKS)
+def test_callbacks_of_functions_that_are_gone_are_freed(name):
+    alive = weakref.WeakSet()
+
+    def run():
+        class Kept:
+            pass
+
+        keep = Kept()
+        alive.add(keep)
+        jax.block_until_ready(jax.jit(lambda x: CALLBACKS[name](x, keep))(0.5))
+
+    for _ in range(30):
+        run()
+    jax.effects_barrier()
+    gc.collect()
+    assert len(alive) < 20  # XLA gives the last ones back later, from its own threads
+
+
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_functions_and_what_they_close_over_are_freed(name):
     x = jnp.float32(0.5)

@@ -107,3 +107,22 @@ threads = [threading.Thread(target=lambda: found.append(backend.get_backend())) 
 [t.start() for t in threads]; [t.join() for t in threads]
 assert len(found) == 8 and all(c is found[0] for c in found)
 """)
+
+
+def test_forks_of_a_process_that_uses_devices(run_python):
+    run_python("""
+import os, warnings
+import jax
+def fork():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pid = os.fork()
+        if not pid:
+            os._exit(0)
+    os.waitpid(pid, 0)
+    return [w for w in caught if w.category is RuntimeWarning]
+assert fork() == []
+jax.devices()
+[warning] = fork()
+assert "spawn" in str(warning.message) and (warning.filename, warning.lineno) == ("<string>", 7), warning
+""")

@@ -7,11 +7,11 @@ import itertools
 import operator
 import weakref
 from collections.abc import Callable, Container, Sequence
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from jax._base import source as source_info
-from jax._base._jaxlib import Array
+from jax._base._jaxlib import Array, PjitFunction
 from jax._language.avals import typeof
 from jax._language.jaxpr import DebugInfo
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
@@ -24,6 +24,14 @@ def check_callable(fun: Any, api: str) -> None:
         raise TypeError(f"{api} takes a function as its first argument, got {fun!r} of type {type(fun).__name__}")
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"{api} cannot transform the generator function {fun!r}; return values instead of yielding")
+
+
+def signature(fun: Callable[..., Any]) -> inspect.Signature:
+    """``inspect.signature(fun)``, whose time doubles with each jitted function that wraps another: it asks them twice."""
+    wrapper = (PjitFunction, FunctionType)
+    while isinstance(fun, wrapper) and "__signature__" not in fun.__dict__ and hasattr(fun, "__wrapped__"):
+        fun = fun.__wrapped__
+    return inspect.signature(fun)
 
 
 class FlatFun:
@@ -103,7 +111,7 @@ class Described:
         if fun is None:
             return [] if code is None else list(code.co_varnames[self._bound:code.co_argcount])
         try:
-            return [p.name for p in inspect.signature(fun).parameters.values()
+            return [p.name for p in signature(fun).parameters.values()
                     if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         except (TypeError, ValueError):
             return []

@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from jax._api.common import signature as user_signature
+
 
 class Inline(enum.Enum):
     """How a jitted function is called from another one; ``jit(f, inline=...)``.
@@ -74,7 +76,7 @@ class Options(NamedTuple):
 
 def signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
     try:
-        return inspect.signature(fun)
+        return user_signature(fun)
     except (TypeError, ValueError):
         return None
 

@@ -118,6 +118,7 @@ class _Ignoring:
 # --- the primitive --------------------------------------------------------------------------------------------------
 
 debug_callback_p = Primitive("debug_callback", multiple_results=True)
+debug_callback_p.abstract_cache = None  # its parameters hold functions, which it would keep alive
 
 
 def _impl(*args: Any, callback: HostFunction, **params: Any) -> list[Any]:
@@ -149,6 +150,7 @@ rules.fancy_primitive_batchers[debug_callback_p] = _batch
 # --- where arrays are -----------------------------------------------------------------------------------------------
 
 inspect_sharding_p = Primitive("inspect_sharding", multiple_results=True)
+inspect_sharding_p.abstract_cache = None
 
 
 class _Reports:

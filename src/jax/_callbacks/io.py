@@ -87,6 +87,7 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
 
 
 io_callback_p = Primitive("io_callback", multiple_results=True)
+io_callback_p.abstract_cache = None  # its parameters hold functions, which it would keep alive
 
 
 def _impl(*args: Any, callback: HostFunction, result_avals: Any, **params: Any) -> list[Any]:

@@ -70,6 +70,7 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
 
 
 pure_callback_p = Primitive("pure_callback", multiple_results=True)
+pure_callback_p.abstract_cache = None  # its parameters hold functions, which it would keep alive
 
 
 def _impl(*args: Any, callback: HostFunction, result_avals: Any, **params: Any) -> list[Any]:

@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -178,6 +179,17 @@ def clients() -> dict[str, Any]:
             _default = next(iter(started.values()))
             _clients = started
         return _clients
+
+
+def _warn_of_fork() -> None:
+    if _clients is not None:
+        warnings.warn("os.fork() is called after the first operation of JAX, whose threads the new process will lack: it "
+                      "waits forever if it uses JAX. Start processes with multiprocessing.get_context('spawn') instead.",
+                      RuntimeWarning, stacklevel=2)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_warn_of_fork)
 
 
 def _discover() -> None:

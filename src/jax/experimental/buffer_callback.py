@@ -127,6 +127,7 @@ class _OnBuffers:
 
 
 buffer_callback_p = Primitive("buffer_callback", multiple_results=True)
+buffer_callback_p.abstract_cache = None  # its parameters hold functions, which it would keep alive
 
 
 def _abstract(*avals: Any, callback: Any, result_avals: Any, has_side_effect: bool, input_output_aliases: Any,

@@ -100,11 +100,12 @@ def _unique_known(ar: Any, axis: Any, equal_nan: bool, index: bool, inverse: boo
     narrow = value.dtype != _sortable(value).dtype
     taken = isinstance(ar, Tracer) or narrow
     # Only what is needed: indices take a stable order of places where values alone are sorted.
-    found = np.unique(_sortable(value), return_index=index or taken, return_inverse=inverse, return_counts=counts,
-                      axis=axis, equal_nan=equal_nan)
+    options: dict[str, Any] = {"return_index": index or taken, "return_inverse": inverse, "return_counts": counts}
+    found: Any = np.unique(_sortable(value), **options, axis=axis, equal_nan=equal_nan)
     values, *others = found if isinstance(found, tuple) else (found,)
     rest = iter(others)
-    first, which, count = (next(rest) if wanted else None for wanted in (index or taken, inverse, counts))
+    parts: list[Any] = [next(rest) if wanted else None for wanted in options.values()]
+    first, which, count = parts
     if taken:
         # Taken from the array itself, the elements have its derivatives.
         x = ravel(ar) if axis is None else asarray(ar)

@@ -71,6 +71,11 @@ def test_cuts_of_operands_and_results(name):
           [values, X], {1: 0})  # reading results
 
 
+def test_an_index_map_for_one_axis_may_return_a_slice_without_a_tuple():
+    given = [((3, 4), np.float32)], (3,), [B((pl.BoundedSlice(4),), lambda i: pl.ds(2 * i, i + 1))]
+    check(copy, *given, [B((None, 4), lambda i: (i, 0))], [X[0]])
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "bool", "float16", "bfloat16", "complex64"])
 def test_what_is_outside_is_the_least_or_nan(dtype):
     x = np.ones(5).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)

@@ -77,6 +77,8 @@ KERNELS = [
     (lambda x, out: out.set(x + 1), TypeError, r"a reference.*Read its array first: ref\[\.\.\.\]"),
     (lambda x, out: out.set(x[:4]), ValueError, "cannot be broadcast"),
     (lambda x, out: out.set(x[9]), IndexError, "index 9 is out of bounds"),
+    (lambda x, out: out.set(x[pl.ds(0, x[0].astype(int))]), TypeError, "pl.ds: the size must be known while tracing in an"),
+    (lambda x, out: pl.empty_ref_like(pl.ANY(4, F32)), TypeError, "shapes must be sequences of integers .* got 4"),
     (lambda x, out: out.set(x[pl.ds(1, 8)]), IndexError, "is out of bounds for axis 0 of a reference, which has size 8"),
     (lambda x: None, TypeError, r"operands \(1\), results \(1\), scratch memory \(0\): .* takes 1 positional argument"),
     (lambda x, out: len(3), TypeError, "^object of type 'int' has no len"),
@@ -139,6 +141,8 @@ def test_operands_results_and_platforms():
         pl.pallas_call(lambda out: copy(ref, out), OUT, interpret=True)()
     with pytest.raises(TypeError, match=r"pallas_call: operand \[0\].*'a'"):
         pl.pallas_call(copy, OUT, interpret=True)("a")
+    with pytest.raises(TypeError, match=r"negative sizes, got \(-8,\)"):
+        pl.pallas_call(copy, S((-8,), F32), interpret=True)
     with pytest.raises(TypeError, match="out_shape must be a tree of jax.ShapeDtypeStruct or arrays, and 8"):
         pl.pallas_call(copy, (8,), interpret=True)(X)
     with pytest.raises(TypeError, match="pallas_call takes a function"):

@@ -70,29 +70,25 @@ def _joined_body(closed: ClosedJaxpr) -> ClosedJaxpr | None:
 
 def _survey(jaxpr: Jaxpr) -> tuple[bool, bool, bool]:
     """Whether there are calls, joins of many operands, many results that are made by operations worth grouping."""
-    calls = joins = False
-    number = 0
-    results = set(jaxpr.outvars) if len(jaxpr.outvars) >= FEWEST_RESULTS else ()
-    for eqn in jaxpr.eqns:
-        prim = eqn.primitive
-        if prim in fusible:
-            if len(eqn.invars) >= packing.FEWEST:
-                joins = True
-            if results:
-                for v in eqn.outvars:
-                    if v in results:
-                        number += 1
-        elif prim in call_bodies:
-            calls = True
-    return calls, joins, number >= FEWEST_RESULTS
+    eqns = jaxpr.eqns
+    calls = any([True for e in eqns if e.primitive in call_bodies])
+    joins = any([_is_join(e) for e in eqns if len(e.invars) >= packing.FEWEST])
+    if len(jaxpr.outvars) < FEWEST_RESULTS:
+        return calls, joins, False
+    results = set(jaxpr.outvars)
+    made = [e for e in eqns if e.outvars and (e.outvars[0] in results or len(e.outvars) > 1) and e.primitive in fusible]
+    return calls, joins, sum([len(results.intersection(e.outvars)) for e in made]) >= FEWEST_RESULTS
 
 
 # --- joins ------------------------------------------------------------------------------------------------------------
 
 def _with_joins(closed: ClosedJaxpr, calls: bool, joins: bool) -> ClosedJaxpr:
     if calls:
-        eqns = [_with_body(e) if e.primitive in call_bodies else e for e in closed.eqns]
-        if any([new is not old for new, old in zip(eqns, closed.eqns, strict=True)]):
+        found = [(i, _with_body(e)) for i, e in enumerate(closed.eqns) if e.primitive in call_bodies]
+        if any([new is not closed.eqns[i] for i, new in found]):
+            eqns = list(closed.eqns)
+            for i, new in found:
+                eqns[i] = new
             closed = _with(closed, eqns)
     if not joins:
         return closed
@@ -112,7 +108,10 @@ def _with(closed: ClosedJaxpr, eqns: Sequence[JaxprEqn]) -> ClosedJaxpr:
 def _with_body(eqn: JaxprEqn) -> JaxprEqn:
     name = call_bodies[eqn.primitive]
     body = eqn.params[name]
-    new = _joined_body(body) if isinstance(body, ClosedJaxpr) else None
+    if not isinstance(body, ClosedJaxpr) or len(body.eqns) < 16 and body not in cpu_forms \
+            and not any(_survey(body.jaxpr)[:2]):
+        return eqn
+    new: ClosedJaxpr | None = _joined_body(body)
     return eqn if new is None else eqn.replace(params=dict(eqn.params, **{name: new}))
 
 

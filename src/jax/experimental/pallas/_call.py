@@ -23,6 +23,7 @@ from jax.experimental.pallas._mapping import BlockMapping, GridMapping, block_ma
 from jax.experimental.pallas._memory import MemoryRef, ref_type
 from jax.experimental.pallas._programs import Program, program_like
 from jax.experimental.pallas._specs import BlockSpec, CostEstimate, GridSpec, NoBlockSpec, no_block_spec
+from jax.lax._creation import as_shape
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
 
@@ -293,7 +294,7 @@ def _result_type(x: Any) -> ShapedArray:
     dtype = x.dtype
     if not isinstance(dtype, dtypes.ExtendedDType):
         dtype = dtypes.canonicalize_dtype(dtype)
-    return ShapedArray(tuple(x.shape), dtype)
+    return ShapedArray(as_shape(x.shape), dtype)
 
 
 __all__ = ["pallas_call"]

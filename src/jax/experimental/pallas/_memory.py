@@ -12,6 +12,7 @@ import numpy as np
 from jax import dtypes
 from jax._language.avals import ShapedArray
 from jax._language.refs import AbstractRef
+from jax.lax._creation import as_shape
 
 SEMAPHORE = "semaphore"  # the kind of references to semaphores
 
@@ -92,11 +93,12 @@ class MemoryRef:
 
 def memory_ref(shape: Sequence[int], dtype: Any, space: Any) -> MemoryRef:
     """The type of memory of a shape and dtype in a space."""
+    shape = as_shape(shape)
     if isinstance(dtype, type) and issubclass(dtype, semaphore):
-        return MemoryRef(ShapedArray(tuple(shape), np.dtype(np.int32)), space, kind=SEMAPHORE)
+        return MemoryRef(ShapedArray(shape, np.dtype(np.int32)), space, kind=SEMAPHORE)
     if not isinstance(dtype, dtypes.ExtendedDType):
         dtype = dtypes.canonicalize_dtype(dtype)
-    return MemoryRef(ShapedArray(tuple(shape), dtype), space)
+    return MemoryRef(ShapedArray(shape, dtype), space)
 
 
 def ref_type(api: str, what: Any) -> AbstractRef:

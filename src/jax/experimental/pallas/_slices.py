@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import dataclasses
+from typing import Any
 
 from jax._api.indexing import Slice
 from jax._api.indexing import ds as of_known_size
@@ -10,12 +11,18 @@ from jax._base.source import api_boundary
 from jax._language.trace import Tracer
 
 
-class Part(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Part:
     """As many elements as are known when the kernel runs: what an index map returns for a ``BoundedSlice``."""
 
     start: Any
     size: Any
     stride: int | None = None
+
+    def __index__(self) -> int:
+        """What an index of a reference or an array asks for: there is none."""
+        raise TypeError("pl.ds: the size must be known while tracing in an index, because the shape of the result depends "
+                        f"on it; got {self.size!r}. Take as many elements as there can be and mask them (jnp.where).")
 
 
 @api_boundary
