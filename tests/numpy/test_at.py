@@ -11,6 +11,7 @@ import pytest
 
 import jax
 import jax.numpy as jnp
+from jax._runtime import host_parts
 from tests.numpy.indices import SHAPE, indices
 
 N = np.arange(1, 25, dtype=np.float32).reshape(SHAPE)
