@@ -6,7 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import jax
 from jax import dtypes
+from jax import numpy as jnp
 from jax._base import _jaxlib
 from jax._language.avals import ShapedArray, abstract_token
 from jax._lowering.context import activate, current_state, give_back_state, take_state
@@ -120,3 +122,14 @@ def test_contexts_are_used_again_until_they_retire():
     first.equations = 10**9
     give_back_state(first)
     assert take_state() is not first
+
+
+@pytest.mark.parametrize("shape", [(2 ** 61,), (2 ** 31, 2 ** 31), (2 ** 40, 2 ** 40), (2 ** 64, 1)])
+def test_arrays_whose_bytes_cannot_be_counted(shape):
+    with pytest.raises(ValueError, match=r"type f32\[\d+(,\d+)?\] has axes for 2\*\*63 bytes or more"):
+        jnp.ones(shape)
+    with pytest.raises(ValueError, match=r"2\*\*63 bytes"):
+        jax.jit(lambda: jnp.ones(shape).sum())()
+    with pytest.raises(ValueError, match=r"2\*\*63 bytes"):
+        jnp.zeros((0, *shape))
+    assert jnp.zeros((0, 2 ** 40)).size == 0

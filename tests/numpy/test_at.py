@@ -11,6 +11,7 @@ import pytest
 
 import jax
 import jax.numpy as jnp
+from jax._runtime import host_parts
 from tests.numpy.indices import SHAPE, indices
 
 N = np.arange(1, 25, dtype=np.float32).reshape(SHAPE)
@@ -193,7 +194,7 @@ def test_rows_of_a_loop_run_one_program():
     for i in range(7):
         x = x.at[i].set(float(i))
         row = x[i]
-        if i == 1:
+        if i == host_parts.TIMES:  # the first rows are copied by the host
             before = _compilations()
     assert _compilations() == before
     np.testing.assert_array_equal(x[:, 0], np.arange(7.0))

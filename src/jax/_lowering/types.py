@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -82,6 +83,10 @@ def _make_type(aval: Any) -> Any:
     if not isinstance(aval, ShapedArray):
         raise TypeError(f"values of type {aval} cannot be operands of a compiled program")
     plain = physical_aval(aval)
+    # XLA ends the process when it counts such bytes, also where a further axis has size 0.
+    if math.prod(filter(None, plain.shape)) * plain.dtype.itemsize >= 2 ** 63:
+        raise ValueError(f"an array of type {aval.str_short()} has axes for 2**63 bytes or more, which XLA cannot count; check "
+                         "the sizes that its shape is made of")
     return tensor_type(plain.shape, plain.dtype)
 
 

@@ -215,3 +215,58 @@ def test_gathers_of_batches():
     same(sparse.bcoo_gather(A, start, numbers, (1, 1)), X[np.arange(3), [3, 0, 2]])
     last = lax.GatherDimensionNumbers(offset_dims=(0,), collapsed_slice_dims=(1,), start_index_map=(1,))
     same(sparse.bcoo_gather(A, start[:2], last, (3, 1)), X[:, [3, 0]])
+
+
+# --- to dense arrays, pieces ----------------------------------------------------------------------------------------
+
+@BOTH
+def test_sparse_values_become_dense_when_they_are_asked_to(use_tracer):
+    def f(a, v):
+        return jnp.exp(sparse.todense(a)) @ sparse.todense(v) * a.sum()
+
+    run = sparsify(f, use_tracer=use_tracer)
+    want = np.exp(X) @ V * X.sum()
+    for a in (A, BCSR.fromdense(X)):
+        np.testing.assert_allclose(run(a, V), want, rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(run)(A, V), want, rtol=1e-6)
+    np.testing.assert_allclose(sparsify(jax.jit(f), use_tracer=use_tracer)(A, V), want, rtol=1e-6)
+
+    def of_entries(data):
+        return run(BCOO((data, A.indices), shape=X.shape), V).sum()
+
+    places = X != 0
+    slope = (np.exp(X) * V)[places] * X.sum() + (np.exp(X) @ V).sum()
+    np.testing.assert_allclose(jax.grad(of_entries)(A.data), slope, rtol=1e-5)
+    np.testing.assert_allclose(jax.vmap(of_entries)(jnp.stack([A.data, 0 * A.data])), [want.sum(), 0], rtol=1e-5)
+
+
+def test_todense_of_traced_dense_arrays():
+    square = lambda x: (sparse.todense(x) ** 2).sum()  # noqa: E731
+    np.testing.assert_array_equal(jax.grad(square)(V), 2 * V)
+    np.testing.assert_array_equal(jax.hessian(square)(V), 2 * np.eye(4))
+    np.testing.assert_array_equal(jax.jit(jax.vmap(sparse.todense, 1, 1))(X), X)
+
+
+@BOTH
+@pytest.mark.parametrize("layout", [{}, {"n_batch": 1}, {"n_dense": 1}])
+def test_arrays_are_stacked_and_taken_apart(use_tracer, layout):
+    run = lambda f, *args: sparsify(f, use_tracer=use_tracer)(*args)  # noqa: E731
+    a, b = BCOO.fromdense(X, **layout), BCOO.fromdense(-X, **layout)
+    for axis in (0, 1, 2):
+        found = run(lambda a, b, axis=axis: jnp.stack([a, b], axis), a, b)
+        assert isinstance(found, BCOO)
+        same(found, np.stack([X, -X], axis))
+    for f in (lambda x: [2 * row for row in x], lambda x: jnp.unstack(x, axis=1), lambda x: jnp.split(x, [1, 3], axis=1),
+              lambda x: lax.split(x, (1, 2))):
+        for got, want in zip(run(f, a), f(jnp.asarray(X)), strict=True):
+            assert isinstance(got, BCOO)
+            same(got, want)
+
+
+@BOTH
+def test_pieces_of_vectors_and_of_sparse_and_dense_arrays(use_tracer):
+    run = lambda f, *args: sparsify(f, use_tracer=use_tracer)(*args)  # noqa: E731
+    assert [float(x) for x in run(lambda v: list(v), BCOO.fromdense(X[0]))] == [0., 2., 0., 1.]
+    same(run(lambda a, b: jnp.stack([a, b]), BCSR.fromdense(X), A), np.stack([X, X]))
+    with pytest.raises(NotImplementedError, match="stack is not implemented for sparse and dense operands"):
+        run(lambda a, b: jnp.stack([a, b]), A, X)

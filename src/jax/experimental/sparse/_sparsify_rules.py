@@ -14,9 +14,13 @@ from typing import Any
 import numpy as np
 
 from jax import lax
+from jax._ground.structural import deflinear
+from jax._language import rules as rules_of_operations
 from jax._language.evaluation import bind_eqn
 from jax._language.jaxpr import ClosedJaxpr, Literal
+from jax._language.primitive import Primitive
 from jax._language.trace import Tracer
+from jax._lowering.rules import register_lowering
 from jax.experimental.sparse import _bcoo_operators as ops
 from jax.experimental.sparse import bcoo
 from jax.experimental.sparse._bcoo_layout import BCOO, with_data
@@ -267,6 +271,49 @@ def _concatenate(*operands: Any, dimension: int) -> list[Any]:
     if not all(isinstance(x, BCOO) for x in operands):
         raise NotImplementedError("sparse rule for concatenate is not implemented for sparse and dense operands together.")
     return [bcoo.bcoo_concatenate(operands, dimension=dimension)]
+
+
+@on_arrays("stack")
+def _stack(*operands: Any, axis: int) -> list[Any]:
+    if not all(isinstance(x, BCOO) for x in operands):
+        raise NotImplementedError("sparse rule for stack is not implemented for sparse and dense operands together.")
+    shape = operands[0].shape
+    sizes, places = (*shape[:axis], 1, *shape[axis:]), [d + (d >= axis) for d in range(len(shape))]
+    return [bcoo.bcoo_concatenate([bcoo.bcoo_broadcast_in_dim(x, shape=sizes, broadcast_dimensions=places)
+                                   for x in operands], dimension=axis)]
+
+
+def _cut(x: BCOO, sizes: Sequence[int], axis: int) -> list[BCOO]:
+    ends = np.cumsum(sizes).tolist()
+    return [bcoo.bcoo_slice(x, start_indices=[end - n if d == axis else 0 for d in range(x.ndim)],
+                            limit_indices=[end if d == axis else m for d, m in enumerate(x.shape)])
+            for n, end in zip(sizes, ends, strict=True)]
+
+
+@on_arrays("split")
+def _split(x: BCOO, *, sizes: Sequence[int], axis: int) -> list[Any]:
+    return list(_cut(x, sizes, axis))
+
+
+@on_arrays("unstack")
+def _unstack(x: BCOO, *, axis: int) -> list[Any]:
+    parts = [bcoo.bcoo_squeeze(part, dimensions=[axis]) for part in _cut(x, (1,) * x.shape[axis], axis)]
+    return [part if part.ndim else part.todense() for part in parts]
+
+
+# --- to dense arrays ------------------------------------------------------------------------------------------------
+
+# What ``sparse.todense`` is in functions under sparsify, where sparse values look like dense arrays: the identity of these.
+todense_p = Primitive("todense")
+todense_p.def_abstract_eval(lambda x: x)
+register_lowering(todense_p, lambda ctx, x: x)
+deflinear(todense_p, lambda ct, x: [ct])
+rules_of_operations.primitive_batchers[todense_p] = lambda args, dims: (todense_p.bind(*args), dims[0])
+
+
+@on_arrays("todense")
+def _todense(x: BCOO) -> list[Any]:
+    return [bcoo.bcoo_todense(x)]
 
 
 # --- programs within programs ---------------------------------------------------------------------------------------

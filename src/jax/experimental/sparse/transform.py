@@ -29,7 +29,7 @@ from jax.experimental.sparse._environment import arrays_to_spvalues as arrays_to
 from jax.experimental.sparse._environment import spvalues_to_arrays as spvalues_to_arrays
 from jax.experimental.sparse._environment import spvalues_to_avals as spvalues_to_avals
 from jax.experimental.sparse._formats import JAXSparse
-from jax.experimental.sparse._sparsify_rules import apply
+from jax.experimental.sparse._sparsify_rules import apply, todense_p
 from jax.experimental.sparse._sparsify_rules import eval_sparse as eval_sparse
 from jax.experimental.sparse.bcsr import BCSR, bcsr_concatenate
 from jax.tree_util import tree_flatten, tree_structure, tree_unflatten
@@ -157,7 +157,7 @@ class SparseTracer(Tracer):
         return data._concrete() if isinstance(data, Tracer) else data
 
     def _origin_msg(self) -> str:
-        return "It is a sparse array inside a function under sparsify; sparse.todense() outside makes a dense one of it."
+        return "It is a sparse array inside a function under sparsify; sparse.todense() makes a dense one of it."
 
 
 class SparseTrace(Trace):
@@ -290,7 +290,17 @@ for _format in (BCOO, BCSR):
 
 
 def todense(arr: Any) -> Any:
-    """A sparse array as a dense one; a dense one as it is."""
+    """A sparse array as a dense one; a dense one as it is.
+
+    In a function under :func:`sparsify` this is for the sparse values, too, which look like dense arrays there.
+
+    >>> import jax.numpy as jnp
+    >>> a = BCOO.fromdense(jnp.array([0.0, 2.0]))
+    >>> sparsify(lambda x: todense(x) + 1)(a).tolist()
+    [1.0, 3.0]
+    """
+    if isinstance(arr, Tracer):
+        return todense_p.bind(arr)
     return arr.todense() if isinstance(arr, JAXSparse) else jnp.asarray(arr) if isinstance(arr, np.ndarray) else arr
 
 
