@@ -13,7 +13,8 @@ from typing import Any
 from jax._base import _jaxlib
 
 _HOMES = {
-    "ad": "jax.interpreters.ad", "api_util": "jax.api_util", "array": "jax._src.array", "batching": "jax.interpreters.batching",
+    "ad": "jax.interpreters.ad", "api_util": "jax.api_util", "array": "jax._src.array",
+    "batching": "jax.interpreters.batching",
     "config": "jax._base.config", "core": "jax.core", "dispatch": "jax._src.dispatch", "distributed": "jax._src.distributed",
     "dtypes": "jax._src.dtypes", "ffi": "jax.ffi", "ft": "jax.tree_util", "jnp": "jax.numpy",
     "jnp_indexing": "jax.numpy._indexing", "lax": "jax.lax", "lu": "jax.extend.linear_util", "mlir": "jax.interpreters.mlir",
