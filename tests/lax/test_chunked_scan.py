@@ -42,7 +42,7 @@ def test_eager_reverse_and_axes():
 @pytest.mark.parametrize("fn, host, x", [
     (jnp.maximum, np.maximum, X), (lax.min, np.minimum, X), (jnp.bitwise_xor, np.bitwise_xor, X.astype(np.int32)),
     (jnp.add, np.add, X.astype(np.int8)), (jnp.logical_or, np.logical_or, X[::-1] > 8), (jnp.add, np.add, X * (1 + 2j)),
-], ids=str)
+], ids=["maximum", "min", "bitwise_xor", "add-int8", "logical_or", "add-complex"])
 def test_operations_and_dtypes(fn, host, x):
     x = np.asarray(x, np.complex64) if x.dtype.kind == "c" else x
     assert loops(lambda x: lax.associative_scan(fn, x), x) == 1
