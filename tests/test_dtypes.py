@@ -238,6 +238,8 @@ def test_extended_dtypes_combine_only_with_themselves():
     assert dtypes.result_type(Keys(), Keys(), return_weak_type_flag=True) == (Key("a"), False)
     with pytest.raises(ValueError, match="a does not take part in type promotion.*int32"):
         dtypes.result_type(Keys(), np.int32(1))
+    with pytest.raises(ValueError, match="derivatives of integers"):
+        dtypes.result_type(np.zeros(2, dtypes.float0), np.int32(1))
 
 
 # --- canonical widths ----------------------------------------------------------------------------------------

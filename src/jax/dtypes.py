@@ -465,8 +465,9 @@ def _join_apart(entries: list[Entry]) -> Any:
     if all(d == first for d, _ in entries):
         return first
     odd = next(d for d, _ in entries if d not in tables.KIND)
+    hint = " float0 is the dtype of derivatives of integers, which are nothing to compute with." if odd == float0 else ""
     raise ValueError(f"dtype {odd} does not take part in type promotion, it only combines with itself; the "
-                     f"operands have dtypes {', '.join(map(_describe, entries))}.")
+                     f"operands have dtypes {', '.join(map(_describe, entries))}.{hint}")
 
 
 def _weak_node(d: Any) -> tables.Node:

@@ -26,6 +26,7 @@ TRANSFORMED = {
     "vmap of jit": lambda f: lambda x: jax.vmap(jax.jit(f))(jnp.stack([x, x])),
     "scan": lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2),
     "cond": lambda f: lambda x: lax.cond(x > 0, f, jnp.cos, x),
+    "shard_map": lambda f: jax.shard_map(f, mesh=jax.make_mesh((1,), ("i",)), in_specs=jax.P(), out_specs=jax.P()),
     "while": lambda f: lambda x: lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, f(c[1])), (0, x)),
 }
 

@@ -85,8 +85,8 @@ def _make_type(aval: Any) -> Any:
     plain = physical_aval(aval)
     # XLA ends the process when it counts such bytes, also where a further axis has size 0.
     if math.prod(filter(None, plain.shape)) * plain.dtype.itemsize >= 2 ** 63:
-        raise ValueError(f"an array of type {aval.str_short()} has axes for 2**63 bytes or more, which XLA cannot count; check "
-                         "the sizes that its shape is made of")
+        raise ValueError(f"an array of type {aval.str_short()} has axes for 2**63 bytes or more, which XLA cannot count; "
+                         "check the sizes that its shape is made of")
     return tensor_type(plain.shape, plain.dtype)
 
 

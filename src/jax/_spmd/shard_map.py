@@ -119,14 +119,14 @@ class _Task(NamedTuple):
 @weak_cache(context=trace_context)
 def _trace(f: Any, in_tree: Any, avals: tuple[Any, ...], env: Any, task: _Task) -> tuple[ClosedJaxpr, list[Any], Any, Any]:
     """The program for one part, what it closes over (its first arguments), the structure and the specs of its results."""
-    flat = FlatFun(lambda *args: f(*args[0]), in_tree=tree_flatten(((tree_unflatten(in_tree, [0] * in_tree.num_leaves),),
-                                                                  {}))[1])
+    arguments = tree_flatten(((tree_unflatten(in_tree, [0] * in_tree.num_leaves),), {}))[1]
+    flat = FlatFun(lambda *args: f(*args[0]), in_tree=arguments)
     parts = [specs.local(a, s, task.mesh, task.typed) for a, s in zip(avals, task.in_specs, strict=True)]
     described = Described(f)
     outer = manual.current()
     with manual.entered(Manual(task.mesh, task.axes if outer is None else task.axes | outer.axes, task.typed)):
         jaxpr, consts = trace_to_jaxpr(flat, parts, DebugInfo("shard_map", described.source,
-                                                              lambda: described.arg_names(flat.in_tree)))
+                                                              lambda: described.arg_names(arguments)))
     count = len(consts)
     jaxpr = jaxpr.replace(constvars=(), invars=[*jaxpr.constvars, *jaxpr.invars], effects=jaxpr.effects,
                           debug_info=jaxpr.debug_info._replace(arg_names=None) if count else jaxpr.debug_info)
