@@ -294,9 +294,10 @@ def todense(arr: Any) -> Any:
 
     In a function under :func:`sparsify` this is for the sparse values, too, which look like dense arrays there.
 
-    >>> import jax.numpy as jnp
-    >>> a = BCOO.fromdense(jnp.array([0.0, 2.0]))
-    >>> sparsify(lambda x: todense(x) + 1)(a).tolist()
+    >>> from jax import numpy as jnp
+    >>> from jax.experimental import sparse
+    >>> a = sparse.BCOO.fromdense(jnp.array([0.0, 2.0]))
+    >>> sparse.sparsify(lambda x: sparse.todense(x) + 1)(a).tolist()
     [1.0, 3.0]
     """
     if isinstance(arr, Tracer):
