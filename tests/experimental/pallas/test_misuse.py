@@ -1,8 +1,5 @@
 """What is refused, and what messages say."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -182,7 +179,7 @@ def test_outside_of_kernels():
 
 
 @pytest.mark.quick
-def test_it_is_loaded_when_it_is_used():
+def test_it_is_loaded_when_it_is_used(run_python):
     code = ("import sys, jax, jax.numpy\nassert not any('pallas' in m for m in sys.modules)\n"
             "jax.experimental.pallas.pallas_call")
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_python(code)
