@@ -2,7 +2,10 @@
 
 XLA asks for a program's scratch memory and results anew at each run. glibc gives a block beyond 32 MiB back to the operating
 system as soon as it is freed, so the next run touches pages that the kernel has to clear first: a third of the time of a
-training step with 50 MB of intermediate values. Three parameters (``man 3 mallopt``) change that.
+training step with 50 MB of intermediate values. Two parameters (``man 3 mallopt``) change that.
+
+Blocks of more than 64 MiB that threads of XLA's ask for still go back, since the arenas of threads cannot hold them. One arena
+for all threads would, but threads then wait for each other: compiling took a third longer, small operations a quarter.
 """
 
 from __future__ import annotations
@@ -13,11 +16,8 @@ import sys
 from jax._base import config
 from jax._base.settings import _memory
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _MOST = 2**31 - 1  # the parameters are C ints
-# An arena that is not the first cannot hold blocks beyond 64 MiB. One arena for all threads costs nothing on few cores; on
-# many, threads of the compiler would wait for each other.
-_FEW_CORES = 8
 
 
 def tune() -> dict[int, int]:
@@ -35,8 +35,6 @@ def tune() -> dict[int, int]:
     if not hasattr(library, "gnu_get_libc_version"):
         return {}
     wanted = {_MMAP_THRESHOLD: max(retained // 2, 128 << 10), _TRIM_THRESHOLD: retained}
-    if (os.cpu_count() or 1) <= _FEW_CORES:
-        wanted[_ARENA_MAX] = 1
     return {parameter: value for parameter, value in wanted.items() if library.mallopt(parameter, value)}
 
 
