@@ -4,8 +4,8 @@ XLA asks for a program's scratch memory and results anew at each run. glibc give
 system as soon as it is freed, so the next run touches pages that the kernel has to clear first: a third of the time of a
 training step with 50 MB of intermediate values. Two parameters (``man 3 mallopt``) change that.
 
-Blocks of more than 64 MiB that threads of XLA's ask for still go back, since the arenas of threads cannot hold them. One arena
-for all threads would, but threads then wait for each other: compiling took a third longer, small operations a quarter.
+Blocks of more than 64 MiB that threads of XLA's ask for still go back, since the arenas of threads cannot hold them. One
+arena for all threads could, but they would wait for each other: compiling took a third longer, small operations a quarter.
 """
 
 from __future__ import annotations
