@@ -4,7 +4,8 @@ A ``while`` runs its body operation by operation, at a tenth of a microsecond fo
 small is compiled as a whole instead: loops in it become machine loops, at a few instructions for each operation, and
 arrays of the loop's state are written in place. That holds as long as XLA sees no need for copies. So what a step reads of
 an array that it also writes is read by a call of its own (:func:`read`), which is not fused with the update; and what is
-written has to follow from what was read.
+written has to follow from what was read. A kernel has to need all its operands: XLA ends the process when simplification
+leaves it with one that it does not read (``passes.cones.reads_all``).
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from jax._lowering.subprograms import build_function, call_function
 from jax._lowering.types import ir_type
 
 INDEX = np.dtype(np.uint32)  # without a sign, for which starts of slices would be clamped from below too
-_APART = {"inlineable": "false"}
-_KERNEL = {**_APART, "xla_cpu_small_call": "true"}
+_APART = {"inlineable": "false"}  # otherwise a call would be written out in its caller
+ONE_KERNEL = {**_APART, "xla_cpu_small_call": "true"}
 _UNROLL = 4  # what keeps a loop going costs as much as an element
 
 
@@ -35,7 +36,7 @@ def call_kernel(module: ModuleContext, key: tuple[Any, ...], operands: Sequence[
     found = module.functions.get(key)
     if found is None:
         found = module.functions[key] = build_function(module, key[0], [x.type for x in operands], types, fill)
-    return call_function(found, types, operands, _KERNEL)
+    return call_function(found, types, operands, ONE_KERNEL)
 
 
 def scalar(dtype: Any) -> ShapedArray:

@@ -56,19 +56,11 @@ def jvp(fun: Any, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
     Returns:
       ``(outs, out_tangents)`` or ``(outs, out_tangents, aux)``.
     """
-    call, kept = getattr(fun, "call_wrapped", fun), []
-
-    def run(*args: Any) -> Any:
-        out = call(*args)
-        if has_aux:
-            out, aux = out
-            kept.append(aux)
-        return out
-
+    run, kept = _keeping_aux(fun, has_aux)
     outs, out_tangents = _jvp_flat(run, primals, tangents)
     force = [instantiate] * len(outs) if isinstance(instantiate, bool) else instantiate
     out_tangents = [instantiate_zeros(t) if f else t for t, f in zip(out_tangents, force, strict=True)]
-    return (outs, out_tangents, kept[0]) if has_aux else (outs, out_tangents)
+    return (outs, out_tangents, *kept)
 
 
 def jvp_jaxpr(jaxpr: Any, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool]) -> Any:
@@ -117,7 +109,8 @@ def linearize(traceable: Any, *primals: Any, has_aux: bool = False) -> Any:
     return (outs, tangents, linear.jaxpr, linear.consts, *aux)
 
 
-def _linearized(fun: Any, primals: Sequence[Any], has_aux: bool) -> tuple[list[Any], Any, tuple[Any, ...]]:
+def _keeping_aux(fun: Any, has_aux: bool) -> tuple[Callable[..., Any], list[Any]]:
+    """A flat function (wrapped or plain) as a plain one without auxiliary result, and the list where that goes."""
     call, kept = getattr(fun, "call_wrapped", fun), []
 
     def run(*args: Any) -> Any:
@@ -126,6 +119,11 @@ def _linearized(fun: Any, primals: Sequence[Any], has_aux: bool) -> tuple[list[A
             out, aux = out
             kept.append(aux)
         return out
+    return run, kept
+
+
+def _linearized(fun: Any, primals: Sequence[Any], has_aux: bool) -> tuple[list[Any], Any, tuple[Any, ...]]:
+    run, kept = _keeping_aux(fun, has_aux)
     outs, linear = _linearize_flat(run, primals)
     return outs, linear, tuple(kept)
 

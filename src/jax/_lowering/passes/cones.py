@@ -12,6 +12,7 @@ from jax._language.avals import ShapedArray
 from jax._language.effects import no_effects
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, SourceInfo, Var, default_eqn_context
 from jax._language.primitive import Primitive
+from jax._lowering.kernels import ONE_KERNEL
 from jax._lowering.rules import elementwise_ops, fusible, register_lowering, structural
 from jax._lowering.subprograms import call_jaxpr
 
@@ -24,12 +25,9 @@ _ITEM_BYTES = 10  # what XLA's estimate counts a byte as
 pieces_p = Primitive("pieces", multiple_results=True)
 pieces_p.def_abstract_eval(lambda *avals, jaxpr: [v.aval for v in jaxpr.outvars])
 
-# XLA compiles a call with these attributes as one kernel. Without the first it would be written out in its caller.
-_ONE_KERNEL = {"inlineable": "false", "xla_cpu_small_call": "true"}
-
 
 def _lower_pieces(ctx: Any, *values: Any, jaxpr: Jaxpr) -> Sequence[Any]:
-    return call_jaxpr(ctx, "pieces", ClosedJaxpr(jaxpr, ()), values, _ONE_KERNEL)
+    return call_jaxpr(ctx, "pieces", ClosedJaxpr(jaxpr, ()), values, ONE_KERNEL)
 
 
 register_lowering(pieces_p, _lower_pieces)
@@ -124,13 +122,6 @@ def _ordinary(aval: ShapedArray) -> bool:
     return all([type(n) is int for n in aval.shape])
 
 
-def size_of(aval: Any) -> int:
-    size = 1
-    for n in aval.shape:
-        size *= n
-    return size
-
-
 def small_part(eqns: Sequence[JaxprEqn]) -> list[JaxprEqn]:
     """Those of ``eqns``, in program order, that one thread does in no time, and that no others of them read."""
     cost: dict[Any, tuple[int, bool]] = {}
@@ -159,7 +150,7 @@ def _is_small(eqn: JaxprEqn, cost: dict[Any, tuple[int, bool]]) -> bool:
     moves = moves and is_movement(eqn)
     entries = {}
     for v in eqn.outvars:
-        n = size_of(v.aval)
+        n = v.aval.size
         size = n * v.aval.dtype.itemsize
         own = before + _ITEM_BYTES * size + 3 * weight * n
         if size > MOVED_BYTES or not moves and own > ARITHMETIC_COST:
@@ -187,7 +178,7 @@ def reads_all(eqns: Sequence[JaxprEqn], results: Sequence[Any], given: Iterable[
     XLA ends the process when a kernel is left with an argument that it does not read, for instance because ``x * 0`` has
     been simplified; so this believes only in what no simplification can do away with.
     """
-    needed = {v: _WHOLE for v in results if size_of(v.aval)}  # how much of each variable is: all or some elements
+    needed = {v: _WHOLE for v in results if v.aval.size}  # how much of each variable is: all or some elements
     constant: set[Any] = set()
     for eqn in eqns:
         if all([type(v) is Literal or v in constant for v in eqn.invars]):
@@ -197,7 +188,7 @@ def reads_all(eqns: Sequence[JaxprEqn], results: Sequence[Any], given: Iterable[
         if level:
             level = _level_of_operands(eqn, level, constant)
             for v in eqn.invars:
-                if type(v) is not Literal and size_of(v.aval):
+                if type(v) is not Literal and v.aval.size:
                     needed[v] = max(level, needed.get(v, 0))
     return all([needed.get(v) for v in given])
 

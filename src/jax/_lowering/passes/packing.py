@@ -19,7 +19,7 @@ from jax._language.avals import ShapedArray
 from jax._language.effects import no_effects
 from jax._language.jaxpr import JaxprEqn, Literal, SourceInfo, Var
 from jax._language.primitive import Primitive
-from jax._lowering.passes.cones import Uses, size_of
+from jax._lowering.passes.cones import Uses
 from jax._lowering.rules import elementwise_ops, fusible, pointwise, register_lowering, structural
 from jax._lowering.types import ir_constant
 
@@ -42,7 +42,7 @@ def packed(join: JaxprEqn, uses: Uses) -> list[JaxprEqn] | None:
     """The equations in place of ``join``, the last of which makes its result; None if its operands are made differently."""
     vals = list(join.invars)
     aval = vals[0].aval
-    if any([v.aval.shape != aval.shape for v in vals]) or size_of(aval) > LARGEST:
+    if any([v.aval.shape != aval.shape for v in vals]) or aval.size > LARGEST:
         return None
     if not isinstance(aval.dtype, np.dtype) or uses.maker.get(vals[0]) is None:
         return None
@@ -216,7 +216,7 @@ class _Writer:
         """Single elements at equal distances in memory."""
         flat = np.ravel_multi_index(tuple(starts.T), x.aval.shape)
         steps = np.diff(flat)
-        step, size = int(steps[0]), size_of(x.aval)
+        step, size = int(steps[0]), x.aval.size
         if step < 1 or np.any(steps != step):
             return None
         part = self._write("slice", [self._reshaped(x, (size,))], (len(flat),), start_indices=(int(flat[0]),),

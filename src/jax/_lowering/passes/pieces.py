@@ -30,7 +30,6 @@ from jax._lowering.passes.cones import (
     is_movement,
     pieces_p,
     places_of_parts,
-    size_of,
     small_part,
 )
 from jax._lowering.passes.dead_code import drop_dead_equations
@@ -176,7 +175,7 @@ def _gather(closed: ClosedJaxpr) -> ClosedJaxpr:
         if len(eqn.invars) < FEWEST_JOINED or not _is_join(eqn) or not groupable(eqn, overrides):
             continue
         aval = eqn.outvars[0].aval
-        if size_of(aval) * aval.dtype.itemsize > len(eqn.invars) * JOINED_BYTES:
+        if aval.size * aval.dtype.itemsize > len(eqn.invars) * JOINED_BYTES:
             continue
         new[id(eqn)] = _Join(eqn, uses, order, overrides, gone).groups()
     if not new:
@@ -349,7 +348,7 @@ def compiles_without_optimising(closed: ClosedJaxpr, program: ClosedJaxpr) -> bo
 def is_light(closed: ClosedJaxpr) -> bool:
     """Whether a program moves little data for its number of arguments and results, and computes next to nothing."""
     jaxpr = closed.jaxpr
-    moved = sum([size_of(v.aval) for v in jaxpr.outvars])
+    moved = sum([v.aval.size for v in jaxpr.outvars])
     if moved > min(LIGHT_TOTAL, LIGHT_ELEMENTS * (len(jaxpr.invars) + len(jaxpr.outvars))):
         return False
     work = 0
@@ -358,7 +357,7 @@ def is_light(closed: ClosedJaxpr) -> bool:
             continue
         if eqn.primitive not in fusible:
             return False
-        work += sum([size_of(v.aval) for v in eqn.outvars])
+        work += sum([v.aval.size for v in eqn.outvars])
     return work <= LIGHT_WORK
 
 

@@ -12,6 +12,14 @@ from jax._base.source import api_boundary
 from jax.sharding import SingleDeviceSharding
 
 
+def _check_static(api: str, dynamic_shapes: bool) -> None:
+    if not isinstance(dynamic_shapes, bool):
+        raise TypeError(f"pl.{api}: dynamic_shapes must be True or False, got {dynamic_shapes!r}")
+    if dynamic_shapes:
+        raise NotImplementedError(f"pl.{api}: symbolic dimensions are not supported yet. Pass dynamic_shapes=False, once "
+                                  "for each shape that is needed.")
+
+
 @api_boundary
 def lower_as_mlir(f: Callable[..., Any], *args: Any, dynamic_shapes: bool = False, device: Any = None,
                   static_argnames: str | Sequence[str] = (), platforms: Sequence[str] | None = None, **kwargs: Any) -> str:
@@ -20,15 +28,14 @@ def lower_as_mlir(f: Callable[..., Any], *args: Any, dynamic_shapes: bool = Fals
     Args:
       f: a function of trees of arrays.
       args, kwargs: its arguments; ``jax.ShapeDtypeStruct`` will do for arrays.
-      dynamic_shapes: allow shapes with symbolic dimensions. There are none in this version (``jax.export.symbolic_shape``
-        refuses them), so all modules have static shapes.
+      dynamic_shapes: whether arrays may have symbolic dimensions; must be False in this version.
       device: the device that the program is for.
       static_argnames: names of arguments that are not arrays.
       platforms: for which platforms to lower, such as ``("cuda",)``; by default that of the device.
 
     Raises:
       ValueError: a kernel in it is not interpreted, and the platform is the CPU.
-      NotImplementedError: a kernel is not interpreted, on another platform.
+      NotImplementedError: a kernel is not interpreted, on another platform; ``dynamic_shapes`` is set.
 
     >>> import jax.numpy as jnp
     >>> from jax.experimental import pallas as pl
@@ -36,8 +43,7 @@ def lower_as_mlir(f: Callable[..., Any], *args: Any, dynamic_shapes: bool = Fals
     True
     """
     check_callable(f, "pl.lower_as_mlir")
-    if not isinstance(dynamic_shapes, bool):
-        raise TypeError(f"pl.lower_as_mlir: dynamic_shapes must be True or False, got {dynamic_shapes!r}")
+    _check_static("lower_as_mlir", dynamic_shapes)
     placement = {} if device is None else {"in_shardings": SingleDeviceSharding(device)}
     traced = jit(f, static_argnames=static_argnames, **placement).trace(*args, **kwargs)
     lowered = traced.lower() if platforms is None else traced.lower(lowering_platforms=tuple(platforms))
@@ -58,9 +64,7 @@ def pallas_export_experimental(dynamic_shapes: bool) -> Iterator[None]:
     >>> with pl.pallas_export_experimental(False):
     ...     pass
     """
-    if dynamic_shapes:
-        raise NotImplementedError("pl.pallas_export_experimental: symbolic dimensions are not supported yet. Export the "
-                                  "program with dynamic_shapes=False, once for each shape that is needed.")
+    _check_static("pallas_export_experimental", dynamic_shapes)
     yield
 
 
