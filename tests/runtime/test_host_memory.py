@@ -5,47 +5,78 @@ from __future__ import annotations
 import os
 import sys
 
+import numpy as np
 import pytest
 
 import jax
+import jax.numpy as jnp
 from jax._base import config
+from jax._dispatch import scratch
 from jax._runtime import host_memory
 
 pytestmark = pytest.mark.quick
 linux = pytest.mark.skipif(sys.platform != "linux", reason="glibc's allocator")
 
-# How many pages one call of an operation with a result of 48 MiB touches anew, once the heap has grown to what it needs.
+# How many pages a run of `f` touches anew, once the heap has grown to what it needs: the median, since several threads
+# run programs, and each of them fills its own part of the heap once. On two cores: more would need more runs.
 PAGES = """
-import resource, jax, jax.numpy as jnp
-x = jnp.zeros(12 << 20, jnp.float32)
-f = jax.jit(lambda x: x + 1)
-for _ in range(20):
-    y = f(x).block_until_ready(); del y
-before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for _ in range(4):
-    y = f(x).block_until_ready(); del y
-print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) // 4)
+import os, resource, statistics
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+import jax, jax.numpy as jnp
+{setup}
+pages = []
+for _ in range(41):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    y = f(*args).block_until_ready(); del y
+    pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+print(int(statistics.median(pages[20:])))
+"""
+
+# A result of 48 MiB.
+RESULT = "args = [jnp.zeros(12 << 20, jnp.float32)]; f = jax.jit(lambda x: x + 1)"
+# 24 intermediate values of 4 MiB, read in the other order than they are made.
+SCRATCH = """
+def forward_and_back(x, w):
+    values = [x]
+    for _ in range(24):
+        values.append(values[-1] @ w)
+    y = x
+    for v in reversed(values):
+        y = (y * v) @ w
+    return y
+args = [jnp.ones((1 << 18, 4)), jnp.ones((4, 4)) / 4]
+f = jax.jit(forward_and_back)
 """
 
 
-def faults(run_python, retained):
+def faults(run_python, setup, retained):
     if any(name.startswith(("MALLOC_", "GLIBC_")) for name in os.environ):
         pytest.skip("the environment has settings of the allocator")
-    return int(run_python(PAGES, env={"JAX_CPU_RETAINED_MEMORY": retained}).stdout)
+    return int(run_python(PAGES.format(setup=setup), env={"JAX_CPU_RETAINED_MEMORY": retained}).stdout)
+
+
+def small_pages():
+    return open("/sys/kernel/mm/transparent_hugepage/enabled").read().find("[always]") < 0  # one fault is one small page
 
 
 @linux
-def test_memory_that_is_freed_serves_the_next_run(run_python):
-    pages = (48 << 20) // os.sysconf("SC_PAGE_SIZE")
-    assert faults(run_python, "512MiB") < pages // 4
-    if open("/sys/kernel/mm/transparent_hugepage/enabled").read().find("[always]") < 0:  # one fault is one small page
-        assert faults(run_python, "0") > pages // 2
+@pytest.mark.parametrize("setup, size", [(RESULT, 48 << 20), (SCRATCH, 96 << 20)], ids=["result", "scratch"])
+def test_memory_that_is_freed_serves_the_next_run(run_python, setup, size):
+    jax.devices("cpu")
+    if size > 64 << 20 and not host_memory.most_in_pieces():
+        pytest.skip("the machine has too little memory per core")
+    pages = size // os.sysconf("SC_PAGE_SIZE")
+    assert faults(run_python, setup, "512MiB") < pages // 2
+    if small_pages():
+        assert faults(run_python, setup, "0") > 3 * pages // 4
 
 
 @linux
 def test_settings_of_the_user_win(monkeypatch):
+    monkeypatch.setattr(host_memory, "_in_pieces", host_memory.most_in_pieces())
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "1000000")
     assert host_memory.tune() == {}
+    assert host_memory.most_in_pieces() == 0
     monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_")
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
     assert host_memory.tune() == {}
@@ -60,3 +91,100 @@ def test_the_option_takes_amounts():
     for bad in ("much", -1, True, "1.5"):
         with pytest.raises(ValueError, match="an amount with its unit"):
             option.check(bad)
+
+
+# --- scratch memory in pieces ---------------------------------------------------------------------------------------
+
+def alive(f, *args):
+    return scratch.most_alive(jax.make_jaxpr(f)(*args).jaxpr)
+
+
+def test_estimates_follow_the_lives_of_values():
+    x = jnp.ones(1000, jnp.float32)
+    assert alive(lambda x: jnp.sin(x), x) == 4000
+    assert alive(lambda x: jnp.sin(jnp.sin(jnp.sin(x))), x) == 8000  # what is read, and what is made of it
+
+    def kept(x):
+        a = jnp.sin(x)
+        b = jnp.sin(a)
+        c = jnp.sin(b)
+        return a + b + c
+    assert alive(kept, x) == 4 * 4000
+    assert alive(jax.jit(jax.jit(kept)), x) == 4 * 4000
+    assert alive(lambda x: jax.lax.scan(lambda c, _: (kept(c), None), x, None, length=10)[0], x) >= 4 * 4000
+    assert alive(lambda x: x, x) == 0
+
+
+def test_estimates_of_types_without_bytes():
+    assert alive(lambda k: jax.random.split(k, 8), jax.random.key(0)) > 0
+    assert alive(lambda x: x * 2, jnp.zeros((0, 5))) == 0
+    assert alive(lambda x: jnp.broadcast_to(x, (2**31, 2**31)).sum(), jnp.float32(1)) >= 2**64
+
+
+def test_shared_functions_are_measured_once():
+    def f(x):
+        return jnp.sin(x) + 1
+    for _ in range(60):
+        g = jax.jit(f)
+        f = lambda x, g=g: g(g(x))  # noqa: E731
+    assert alive(f, jnp.float32(1)) > 0
+
+
+def wide(x):
+    return sum(v * i for i, v in enumerate([jnp.roll(x, i) @ x for i in range(6)]))
+
+
+@pytest.fixture
+def pieces(monkeypatch):
+    """All programs on one CPU take their scratch memory in small pieces."""
+    monkeypatch.setattr(host_memory, "_in_pieces", 1 << 40)
+    monkeypatch.setattr(scratch, "_LEAST", 1)
+    monkeypatch.setattr(scratch, "_PIECE", 1 << 16)
+
+
+def test_only_programs_of_medium_size_have_pieces(monkeypatch):
+    jaxpr = jax.make_jaxpr(wide)(jnp.ones((64, 64))).jaxpr
+    size = scratch.most_alive(jaxpr)
+    monkeypatch.setattr(scratch, "_LEAST", size)
+    monkeypatch.setattr(host_memory, "_in_pieces", size)
+    assert scratch.options(jaxpr) == {"xla_multiheap_size_constraint_per_heap": 24 << 20}
+    monkeypatch.setattr(host_memory, "_in_pieces", size - 1)
+    assert scratch.options(jaxpr) == {}
+    monkeypatch.setattr(host_memory, "_in_pieces", 2 * size)
+    monkeypatch.setattr(scratch, "_LEAST", size + 1)
+    assert scratch.options(jaxpr) == {}
+    monkeypatch.setattr(host_memory, "_in_pieces", 0)
+    assert scratch.options(jaxpr) == {}
+
+
+@pytest.mark.parametrize("shape", [(16, 16), (128, 128), (512, 512)])  # a value is less than a piece, one, many
+def test_results_are_the_same_in_pieces(pieces, shape):
+    x = np.random.default_rng(0).standard_normal(shape, np.float32) / shape[0] ** 0.5
+    want = sum((np.roll(x, i).astype(np.float64) @ x) * i for i in range(6))
+    np.testing.assert_allclose(jax.jit(wide)(x), want, atol=1e-4)
+    value, grad = jax.jit(jax.value_and_grad(lambda x: jnp.sum(jnp.tanh(wide(x)))))(x)
+    with jax.disable_jit():
+        value2, grad2 = jax.value_and_grad(lambda x: jnp.sum(jnp.tanh(wide(x))))(x)
+    np.testing.assert_allclose(value, value2, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(grad, grad2, rtol=1e-3, atol=1e-3)
+
+
+def test_pieces_with_loops_branches_and_donation(pieces):
+    x = np.random.default_rng(0).standard_normal((200, 200), np.float32) / 20
+
+    def f(x, y):
+        x, ys = jax.lax.scan(lambda c, _: (jnp.tanh(c @ c) + y, c.sum()), x, None, length=5)
+        return jax.lax.cond(x.sum() > 0, lambda v: v @ v, lambda v: v - v.T @ v, x), ys
+    want = f(x, 0.5)
+    got = jax.jit(f, donate_argnums=0)(jnp.asarray(x), 0.5)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+    sorted_rows = jax.jit(lambda x: jnp.sort(x * 2, axis=0) @ jnp.sort(x, axis=1))(x)
+    np.testing.assert_allclose(sorted_rows, np.sort(x * 2, axis=0) @ np.sort(x, axis=1), rtol=1e-4, atol=1e-3)
+
+
+def test_pieces_are_no_setting_of_the_user(pieces):
+    x = jnp.ones((64, 64))
+    option = {"xla_multiheap_size_constraint_per_heap": 1 << 14}
+    np.testing.assert_allclose(jax.jit(wide, compiler_options=option)(x), wide(x), rtol=1e-5)
+    assert jax.jit(wide).lower(x).compile().memory_analysis().temp_size_in_bytes > 0

@@ -4,8 +4,12 @@ XLA asks for a program's scratch memory and results anew at each run. glibc give
 system as soon as it is freed, so the next run touches pages that the kernel has to clear first: a third of the time of a
 training step with 50 MB of intermediate values. Two parameters (``man 3 mallopt``) change that.
 
-Blocks of more than 64 MiB that threads of XLA's ask for still go back, since the arenas of threads cannot hold them. One
-arena for all threads could, but they would wait for each other: compiling took a third longer, small operations a quarter.
+Blocks of more than 64 MiB that threads of XLA's ask for still go back, since the arenas of threads cannot hold them (one
+arena for all threads could, but they would wait for each other: compiling took a third longer, small operations a quarter).
+So XLA is asked to take the scratch memory of a program in smaller pieces, and a third parameter keeps an arena from
+returning its heaps one by one as they become empty. Each thread may come to hold the pieces of the largest program it has
+run, and whatever happens they stay: so only programs have them whose memory is small enough that all threads together
+hold a sixteenth of the machine's memory.
 """
 
 from __future__ import annotations
@@ -16,8 +20,12 @@ import sys
 from jax._base import config
 from jax._base.settings import _memory
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 _MOST = 2**31 - 1  # the parameters are C ints
+_HEAP = 64 << 20  # the most that a heap of a thread holds, in glibc
+_SHARE = 16  # of the machine's memory one part may be held in pieces
+
+_in_pieces = 0
 
 
 def tune() -> dict[int, int]:
@@ -26,6 +34,8 @@ def tune() -> dict[int, int]:
     Returns the parameters that were set: none when the user has settings of the allocator in the environment, or where
     there is no glibc.
     """
+    global _in_pieces
+    _in_pieces = 0
     retained = min(_memory.amount_of(config.cpu_retained_memory.value), _MOST)
     if retained == 0 or sys.platform != "linux" or _user_has_settings():
         return {}
@@ -35,7 +45,44 @@ def tune() -> dict[int, int]:
     if not hasattr(library, "gnu_get_libc_version"):
         return {}
     wanted = {_MMAP_THRESHOLD: max(retained // 2, 128 << 10), _TRIM_THRESHOLD: retained}
-    return {parameter: value for parameter, value in wanted.items() if library.mallopt(parameter, value)}
+    pieces = 0 if _commits_strictly() else min(retained, _machine_memory() // _SHARE // _threads())
+    if pieces >= _HEAP:
+        wanted[_TOP_PAD] = _HEAP + (8 << 20)
+    done = {parameter: value for parameter, value in wanted.items() if library.mallopt(parameter, value)}
+    if _TOP_PAD in done and "xla_multiheap_size_constraint_per_heap" not in os.environ.get("XLA_FLAGS", ""):
+        _in_pieces = pieces
+    return done
+
+
+def most_in_pieces() -> int:
+    """The most scratch memory of a program, in bytes, that it may take in pieces; 0 for none."""
+    return _in_pieces
+
+
+def _threads() -> int:
+    """How many threads may run programs: those of XLA's and the calling one."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
+def _machine_memory() -> int:
+    """The memory of the machine, or of the container, in bytes."""
+    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            with open(limit) as text:
+                found = min(found, int(text.read()))
+        except (OSError, ValueError):
+            continue  # no such limit
+    return found
+
+
+def _commits_strictly() -> bool:
+    """Whether the system counts memory that is only reserved: then a heap per thread is not taken whole."""
+    try:
+        with open("/proc/sys/vm/overcommit_memory") as mode:
+            return mode.read().strip() == "2"
+    except OSError:
+        return True
 
 
 def _user_has_settings() -> bool:

@@ -153,7 +153,9 @@ cpu_retained_memory = _o.declare(
     _memory.AMOUNT,
     "On Linux, how much freed memory stays with the process, where the next run of a program finds it, instead of going "
     "back to the operating system, which would have to clear it again. Blocks of more than half of that are given back at "
-    "once. 0 leaves the C library's allocator as it is; so do MALLOC_* variables.",
+    "once. Programs whose intermediate values need no more than that, and in all threads together a sixteenth of the "
+    "machine's memory, take them in pieces that threads keep. 0 leaves the C library's allocator as it is; so do MALLOC_* "
+    "variables.",
     process_wide=True,
 )
 
