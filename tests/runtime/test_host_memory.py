@@ -96,7 +96,7 @@ def test_the_option_takes_amounts():
 # --- scratch memory in pieces ---------------------------------------------------------------------------------------
 
 def alive(f, *args):
-    return scratch.most_alive(jax.make_jaxpr(f)(*args).jaxpr)
+    return scratch.sizes_of(jax.make_jaxpr(f)(*args).jaxpr).alive
 
 
 def test_estimates_follow_the_lives_of_values():
@@ -144,16 +144,21 @@ def pieces(monkeypatch):
 
 def test_only_programs_of_medium_size_have_pieces(monkeypatch):
     jaxpr = jax.make_jaxpr(wide)(jnp.ones((64, 64))).jaxpr
-    size = scratch.most_alive(jaxpr)
+    size, largest = scratch.sizes_of(jaxpr)
+    assert largest == 64 * 64 * 4
     monkeypatch.setattr(scratch, "_LEAST", size)
     monkeypatch.setattr(host_memory, "_in_pieces", size)
-    assert scratch.options(jaxpr) == {"xla_multiheap_size_constraint_per_heap": 24 << 20}
+    assert scratch.options(jaxpr) == {"xla_multiheap_size_constraint_per_heap": 48 << 20}
     monkeypatch.setattr(host_memory, "_in_pieces", size - 1)
     assert scratch.options(jaxpr) == {}
     monkeypatch.setattr(host_memory, "_in_pieces", 2 * size)
     monkeypatch.setattr(scratch, "_LEAST", size + 1)
     assert scratch.options(jaxpr) == {}
     monkeypatch.setattr(host_memory, "_in_pieces", 0)
+    assert scratch.options(jaxpr) == {}
+    monkeypatch.setattr(host_memory, "_in_pieces", 2 * size)
+    monkeypatch.setattr(scratch, "_LEAST", size)
+    monkeypatch.setattr(scratch, "_LARGEST", largest - 1)
     assert scratch.options(jaxpr) == {}
 
 

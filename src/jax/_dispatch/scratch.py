@@ -8,45 +8,57 @@ the thread; how much may stay is bounded (:mod:`jax._runtime.host_memory`), henc
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from jax._language.evaluation import last_uses
 from jax._language.jaxpr import Jaxpr, jaxprs_in_params
 from jax._runtime import host_memory
 
-_PIECE = 24 << 20  # two in a heap of 64 MiB, with room for what else the thread keeps there
-_LEAST = 64 << 20  # smaller blocks fit into a heap as they are
+_PIECE = 48 << 20  # a heap of a thread's, 64 MiB, holds one, beside what else the thread keeps there
+_LEAST = 64 << 20  # smaller blocks fit into such a heap as they are
+# XLA warns of values that exceed a piece. Those of its own may be larger than any of the program's, as when it fills up.
+_LARGEST = 12 << 20
+
+
+class Sizes(NamedTuple):
+    """Sizes of a program's intermediate values in bytes, were nothing fused and equations run in order."""
+
+    alive: int  # the most that are alive at once
+    largest: int
 
 
 def options(jaxpr: Jaxpr) -> dict[str, Any]:
     """The options of XLA for the intermediate values of ``jaxpr`` on a CPU: for programs of medium size, pieces."""
     most = host_memory.most_in_pieces()
-    if most and _LEAST <= most_alive(jaxpr) <= most:
-        return {"xla_multiheap_size_constraint_per_heap": _PIECE}
+    if most:
+        sizes = sizes_of(jaxpr)
+        if _LEAST <= sizes.alive <= most and sizes.largest <= _LARGEST:
+            return {"xla_multiheap_size_constraint_per_heap": _PIECE}
     return {}
 
 
-def most_alive(jaxpr: Jaxpr) -> int:
-    """The most bytes of intermediate values that are alive at once, were nothing fused and equations run in order."""
-    return _most_alive(jaxpr, {})
+def sizes_of(jaxpr: Jaxpr) -> Sizes:
+    return _sizes_of(jaxpr, {})
 
 
-def _most_alive(jaxpr: Jaxpr, known: dict[int, int]) -> int:
+def _sizes_of(jaxpr: Jaxpr, known: dict[int, Sizes]) -> Sizes:
     if id(jaxpr) in known:
         return known[id(jaxpr)]
     sizes: dict[Any, int] = {}
-    used = most = 0
+    used = most = largest = 0
     for eqn, dying in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
-        inside = max((_most_alive(inner, known) for inner in jaxprs_in_params(eqn.params)), default=0)
-        most = max(most, used + inside)
+        for inner in jaxprs_in_params(eqn.params):
+            inside = _sizes_of(inner, known)
+            most, largest = max(most, used + inside.alive), max(largest, inside.largest)
         for v in eqn.outvars:
             sizes[v] = _bytes(v.aval)
             used += sizes[v]
+            largest = max(largest, sizes[v])
         most = max(most, used)
         for v in dying:
             used -= sizes.pop(v, 0)
-    known[id(jaxpr)] = most
-    return most
+    known[id(jaxpr)] = Sizes(most, largest)
+    return known[id(jaxpr)]
 
 
 def _bytes(aval: Any) -> int:

@@ -23,8 +23,8 @@ from jax._lowering.subprograms import build_function, call_function
 from jax._lowering.types import ir_type
 
 INDEX = np.dtype(np.uint32)  # without a sign, for which starts of slices would be clamped from below too
-_APART = {"inlineable": "false"}  # otherwise a call would be written out in its caller
-ONE_KERNEL = {**_APART, "xla_cpu_small_call": "true"}
+APART = {"inlineable": "false"}  # otherwise a call would be written out in its caller
+ONE_KERNEL = {**APART, "xla_cpu_small_call": "true"}
 _UNROLL = 4  # what keeps a loop going costs as much as an element
 
 
@@ -72,7 +72,7 @@ def read(module: ModuleContext, f: Callable[..., Any], *args: Any) -> Any:
     """The index ``f(*args)``, computed before what follows from it and not again with it."""
     out = ir_type(scalar(INDEX))
     symbol = build_function(module, "read", [x.type for x in args], [out], lambda args: [f(*args)])
-    return call_function(symbol, [out], args, _APART)[0]
+    return call_function(symbol, [out], args, APART)[0]
 
 
 def loop(count: int, state: Sequence[Any], step: Callable[..., Sequence[Any]], unroll: int = _UNROLL) -> list[Any]:

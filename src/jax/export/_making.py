@@ -99,7 +99,7 @@ def _checked_platforms(platforms: Any) -> tuple[str, ...]:
 def _portable() -> Iterator[None]:
     """The settings under which programs are lowered: nothing that holds for this machine only."""
     with config.cpu_fusion_fences(False), config.cpu_group_pieces(False), config.cpu_fast_trigonometry(False), \
-            config.cpu_fast_convolutions(False), config.cpu_radix_sort(False), \
+            config.cpu_fast_convolutions(False), config.cpu_radix_sort(False), config.cpu_sorting_networks(False), \
             config.embedded_constants_max_bytes(2 ** 62), config.captured_constants_warn_bytes(-1):
         yield
 

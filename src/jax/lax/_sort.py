@@ -10,7 +10,7 @@ import numpy as np
 
 from jax import dtypes
 from jax._base import _jaxlib
-from jax._base.config import cpu_radix_sort
+from jax._base.config import cpu_radix_sort, cpu_sorting_networks
 from jax._ground.families import ANY, BOOL, COMPLEX, FLOAT, SIGNED, UNSIGNED, category, check_category
 from jax._ground.structural import broadcast_to_axis, instantiate_zeros, move_axis
 from jax._language import dims, rules
@@ -20,6 +20,7 @@ from jax._language.zeros import Zero
 from jax._lowering import hlo
 from jax._lowering.rules import register_lowering
 from jax._lowering.shardings import is_spread
+from jax.lax import _network
 from jax.lax._creation import broadcasted_iota
 from jax.lax._gather import GatherDimensionNumbers, GatherScatterMode, gather_p
 from jax.lax._radix import sorted_words, values_in_order
@@ -111,9 +112,10 @@ def _sort_lower(ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: i
 
 
 # On CPUs floats are mapped to integers in the same order. Long rows of these are sorted by counting (``_radix``), together
-# with their places if there are other operands, which are then gathered. Of shorter ones, XLA sorts integers by plain "less
-# than" natively; every other comparison is a call of compiled code, five to ten times slower. A 32-bit key is packed
-# together with its place into one 64-bit integer, which makes the sort stable as well.
+# with their places if there are other operands, which are then gathered. Many rows of some hundred integers are sorted by
+# networks of comparisons (``_network``). What is left, XLA sorts: integers by plain "less than" natively; every other
+# comparison is a call of compiled code, five to ten times slower. A 32-bit key is packed together with its place into one
+# 64-bit integer, which makes the sort stable as well.
 
 _INTEGER_OF = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
@@ -150,6 +152,8 @@ def _sort_lower_cpu(ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_key
     avals = ctx.avals_in
     key = avals[0]
     n = key.shape[dimension]
+    if len(xs) == 1 and _packs(key.dtype) and _has_network(ctx, key, dimension):
+        return [_sorted_alone(ctx, xs[0], key, dimension)]
     if all(_counts(ctx, a, dimension) for a in avals[:num_keys]):
         if len(xs) == 1 and category(key.dtype) != COMPLEX:
             return [_sorted_by_counting(ctx.module_context, xs[0], key, dimension)]
@@ -159,16 +163,31 @@ def _sort_lower_cpu(ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_key
     if n <= 1 or dims.is_zero(key.size):
         return list(xs)
     if len(xs) == 1:
-        keys, aval = _ordered_integers(xs[0], key, merge_zeros=False)
-        out = hlo.sort([keys], dimension, _less, False)[0]
-        if category(key.dtype) == FLOAT:
-            out = hlo.bitcast_convert(_flip(out, aval), key)
-        return [hlo.convert(out, key) if category(key.dtype) == BOOL else out]
+        return [_sorted_alone(ctx, xs[0], key, dimension)]
     if key.dtype.itemsize > 4:
         return _sort_lower(ctx, *xs, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
     keys, aval = _ordered_integers(xs[0], key, merge_zeros=True)
-    places = places_in_order(keys, aval, dimension)
+    places = places_in_order(ctx, keys, aval, dimension)
     return [gather_along(x, places, a, dimension) for x, a in zip(xs, avals, strict=True)]
+
+
+def _sorted_alone(ctx: Any, x: Any, aval: Any, dimension: int) -> Any:
+    keys, integers = _ordered_integers(x, aval, merge_zeros=False)
+    out = _sorted_integers(ctx, keys, integers, dimension)
+    if category(aval.dtype) == FLOAT:
+        return hlo.bitcast_convert(_flip(out, integers), aval)
+    return hlo.convert(out, aval) if category(aval.dtype) == BOOL else out
+
+
+def _sorted_integers(ctx: Any, x: Any, aval: Any, dimension: int) -> Any:
+    """Integers in increasing order, by a network or by XLA."""
+    if _has_network(ctx, aval, dimension):
+        return _network.sort(ctx.module_context, x, aval, dimension)
+    return hlo.sort([x], dimension, _less, False)[0]
+
+
+def _has_network(ctx: Any, aval: Any, dimension: int) -> bool:
+    return cpu_sorting_networks.value and not is_spread(ctx.module_context) and _network.fits(aval, dimension)
 
 
 def _packs(dtype: Any) -> bool:
@@ -307,12 +326,12 @@ def _in_order(module: Any, words: Any, dtype: Any, values: Any, shape: Sequence[
 
 # --- by comparing ---------------------------------------------------------------------------------------------------
 
-def places_in_order(keys: Any, aval: Any, dimension: int) -> Any:
+def places_in_order(ctx: Any, keys: Any, aval: Any, dimension: int) -> Any:
     """The places (int32) of integer ``keys`` of up to 32 bits in increasing order, equal ones in their own order."""
     wide = aval.update(dtype=np.dtype(np.uint64 if category(aval.dtype) == UNSIGNED else np.int64))
     shift = hlo.full(32, aval.shape, wide.dtype)
     packed = hlo.or_(hlo.shift_left(hlo.convert(keys, wide), shift), hlo.iota(wide, dimension))
-    packed = hlo.sort([packed], dimension, _less, False)[0]
+    packed = _sorted_integers(ctx, packed, wide, dimension)
     return hlo.convert(packed, aval.update(dtype=np.dtype(np.int32)))  # the lower half
 
 
@@ -435,7 +454,7 @@ def _top_k_last_cpu(ctx: Any, x: Any, aval: Any, k: Any) -> list[Any]:
     elif size != 4 or category(aval.dtype) == FLOAT or not dims.is_static(n) or n >= 2**31 or dims.is_zero(aval.size):
         return hlo.top_k(x, k)
     else:
-        places = places_in_order(hlo.not_(x), aval, last)
+        places = places_in_order(ctx, hlo.not_(x), aval, last)
     shape = (*aval.shape[:-1], k)
     places = hlo.slice(places, (0,) * len(shape), shape)
     return [gather_along(x, places, aval.update(shape=shape), last), places]

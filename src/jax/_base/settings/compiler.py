@@ -73,6 +73,14 @@ cpu_radix_sort = _o.declare(
     "On CPUs, sort long rows by counting digits instead of comparing elements, several times as fast; results are the same.",
     traced=True,
 )
+cpu_sorting_networks = _o.declare(
+    "jax_cpu_sorting_networks",
+    True,
+    _o.BOOL,
+    "On CPUs, sort many rows of up to some thousand elements at once, by networks of comparisons in vector instructions, "
+    "several times as fast; results are the same.",
+    traced=True,
+)
 cpu_fast_trigonometry = _o.declare(
     "jax_cpu_fast_trigonometry",
     True,

@@ -1,0 +1,189 @@
+"""Sorting by networks of comparisons: the same results as XLA's own sort, bit by bit, for every type and shape."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax._base.config import cpu_sorting_networks, enable_x64
+from jax.lax import _network
+
+SPECIAL = [np.nan, -np.nan, 0.0, -0.0, np.inf, -np.inf, 1e-40, -1e-40]
+DTYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32",
+          "float64"]
+
+
+@pytest.fixture
+def networks(monkeypatch):
+    """All rows of at least two elements are sorted by networks."""
+    monkeypatch.setattr(_network, "LEAST_ROWS", 1)
+    monkeypatch.setattr(_network, "LEAST_SIZE", 1)
+    monkeypatch.setattr(_network, "_MOST_STEPS", 10**6)
+    monkeypatch.setattr(_network, "_NARROW", 10**6)
+
+
+def numbers(dtype, shape, seed=0):
+    rng, n = np.random.default_rng(seed), int(np.prod(shape))
+    dtype = np.dtype(getattr(ml_dtypes, dtype, None) or dtype)
+    if dtype == np.bool_:
+        x = rng.random(n) < 0.5
+    elif dtype.kind in "iu":
+        ends = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max, 0, 1], dtype)
+        x = np.where(rng.random(n) < 0.3, rng.choice(ends, n), np.frombuffer(rng.bytes(n * dtype.itemsize), dtype))
+    else:
+        x = np.where(rng.random(n) < 0.3, rng.choice(SPECIAL, n), np.round(rng.standard_normal(n) * 8, 1))
+    return x.astype(dtype).reshape(shape)
+
+
+def assert_same(f, *args):
+    """The results of ``f`` by networks and without them are the same bits; its program has networks in one case only."""
+    ours = jax.jit(lambda *args: f(*args))
+    assert "@sorting_steps" in ours.lower(*args).as_text()
+    with cpu_sorting_networks(False):
+        others = jax.jit(lambda *args: f(*args))
+        assert "@sorting_steps" not in others.lower(*args).as_text()
+        expected = others(*args)
+    for a, b in zip(jax.tree.leaves(ours(*args)), jax.tree.leaves(expected), strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_type(networks, dtype):
+    x = numbers(dtype, (5, 37))
+    with enable_x64(x.dtype.itemsize == 8):
+        assert_same(lambda x: (lax.sort(x), lax.sort(x, 0)), x)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 7, 8, 9, 31, 33, 64, 100, 256, 300])
+def test_every_length(networks, n):
+    x = numbers("int32", (7, n), seed=n)
+    np.testing.assert_array_equal(jax.jit(lambda x: jnp.sort(x))(x), np.sort(x))
+    zeros_and_ones = np.random.default_rng(n).integers(0, 2, (64, n)).astype(np.int32)  # what sorts these, sorts all
+    np.testing.assert_array_equal(jax.jit(lambda x: jnp.sort(x))(zeros_and_ones), np.sort(zeros_and_ones))
+
+
+def test_all_zeros_and_ones(networks):
+    """The principle of zeros and ones, in full, for rows of 12, which are filled up to 16."""
+    x = (np.arange(2**12)[:, None] >> np.arange(12) & 1).astype(np.int32)
+    np.testing.assert_array_equal(jax.jit(lambda x: jnp.sort(x))(x), np.sort(x))
+
+
+@pytest.mark.parametrize("shape, axis", [((50,), 0), ((33, 5), 0), ((3, 20, 4), 1), ((2, 3, 8), 2), ((2, 4), 0)])
+def test_every_axis(networks, shape, axis):
+    x, y = numbers("int32", shape), np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+    values, (_, carried), places = jax.jit(
+        lambda x, y: (lax.sort(x, axis), lax.sort((x, y), axis), jnp.argsort(x, axis=axis)))(x, y)
+    np.testing.assert_array_equal(values, np.sort(x, axis))
+    order = np.argsort(x, axis, kind="stable")
+    np.testing.assert_array_equal(places, order)
+    np.testing.assert_array_equal(carried, np.take_along_axis(y, order, axis))
+
+
+@pytest.mark.parametrize("columns", [64, 95, 96, 97, 128, 200, 1000])
+def test_blocks_of_columns(networks, monkeypatch, columns):
+    monkeypatch.setattr(_network, "LEAST_ROWS", 64)
+    monkeypatch.setattr(_network, "_CACHED", 1)  # so blocks are of 64 columns
+    x = numbers("float32", (13, columns), seed=columns)
+    assert_same(lambda x: lax.sort(x, 0), x)
+    assert_same(lambda x: lax.sort(x), np.ascontiguousarray(x.T))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("shape, axis", [((1000, 100), 1), ((600, 130), 0), ((2, 40000), 0), ((3, 1024, 64), 1)])
+def test_sizes_that_are_used(shape, axis):
+    x = numbers("float32", shape)
+    assert_same(lambda x: jnp.sort(x, axis=axis), x)
+    if shape[axis] < 256:
+        assert_same(lambda x: jnp.argsort(x, axis=axis), x)
+        assert_same(lambda x: lax.sort((x, x * 2), axis), x)
+
+
+@pytest.mark.quick
+def test_other_programs():
+    def program(x, **kw):
+        return jax.jit(lambda x: jnp.sort(x), **kw).lower(x).as_text()
+    assert "@sorting_steps" not in program(np.zeros((100, 100), np.float32))  # small
+    assert "@sorting_steps" not in program(np.zeros((10, 10000), np.float32))  # few rows
+    assert "@radix_" in program(np.zeros((100, 1100), np.float32))  # 948 elements to fill up
+    assert "@sorting_steps" in program(np.zeros((100, 1000), np.float32))
+    assert "stablehlo.sort" in program(np.zeros((1000, 100), np.complex64))
+    exported = jax.export.export(jax.jit(lambda x: jnp.sort(x)))(np.zeros((1000, 100), np.float32)).mlir_module()
+    assert "stablehlo.sort" in exported and "@sorting_steps" not in exported
+
+
+def test_no_rows_and_no_columns(networks):
+    for shape in ((0, 5), (5, 0), (1, 1), (5, 1), (0,), (1,)):
+        for axis in range(len(shape)):
+            assert jax.jit(lambda x, axis=axis: jnp.sort(x, axis=axis))(np.zeros(shape, np.float32)).shape == shape
+
+
+def test_programs_of_several_devices(run_python):
+    run_python("""
+import numpy as np, jax, jax.numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
+x = np.random.default_rng(0).integers(0, 1000, (2000, 100)).astype(np.int32)
+mesh = jax.make_mesh((2,), ("x",))
+f = jax.jit(lambda x: jnp.sort(x))
+placed = jax.device_put(x, NamedSharding(mesh, PartitionSpec("x")))
+assert "@sorting_steps" not in f.lower(placed).as_text()
+np.testing.assert_array_equal(f(placed), np.sort(x))
+np.testing.assert_array_equal(jax.pmap(lambda x: jnp.sort(x))(x.reshape(2, 1000, 100)).reshape(2000, 100), np.sort(x))
+""", env={"JAX_NUM_CPU_DEVICES": "2"})
+
+
+# --- compositions ---------------------------------------------------------------------------------------------------
+
+def test_derivatives_and_batches(networks):
+    x, w = np.random.default_rng(0).standard_normal((2, 4, 24)).astype(np.float32)
+
+    def weighted(x, w):
+        return jnp.sum(jnp.sort(x) ** 2 * w)
+
+    order = np.argsort(x, -1)
+    expected = np.empty_like(x)
+    np.put_along_axis(expected, order, 2 * np.take_along_axis(x, order, -1) * w, -1)
+    np.testing.assert_allclose(jax.jit(jax.grad(weighted))(x, w), expected, rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(weighted)))(x, w), expected, rtol=1e-5)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(lambda v: jnp.sort(v), 1, 1))(x), np.sort(x, 0))
+    tangent = jax.jit(lambda x, w: jax.jvp(jax.grad(weighted), (x, w), (x, w * 0))[1])(x, w)
+    np.testing.assert_allclose(tangent, expected, rtol=1e-5)
+
+
+def test_in_loops_and_branches(networks):
+    x = np.random.default_rng(0).integers(0, 100, (3, 30)).astype(np.uint32)
+
+    def loop(x, flag):
+        last, firsts = lax.scan(lambda c, i: (jnp.sort(c ^ i), c[:, 0]), x, jnp.arange(3, dtype=np.uint32))
+        turned = lax.fori_loop(0, 3, lambda i, v: jnp.sort(v)[:, ::-1], x)
+        return last, firsts, turned, lax.cond(flag, lambda v: jnp.sort(v), lambda v: v, x)
+
+    last, firsts, turned, chosen = jax.jit(loop)(x, True)
+    state, seen = x, []
+    for i in range(3):
+        seen.append(state[:, 0])
+        state = np.sort(state ^ np.uint32(i))
+    np.testing.assert_array_equal(last, state)
+    np.testing.assert_array_equal(firsts, seen)
+    np.testing.assert_array_equal(turned, np.sort(x)[:, ::-1])
+    np.testing.assert_array_equal(chosen, np.sort(x))
+    np.testing.assert_array_equal(jax.jit(loop)(x, False)[3], x)
+
+
+def test_order_statistics_and_largest(networks):
+    x = numbers("int32", (6, 50))
+    np.testing.assert_array_equal(jax.jit(lambda x: lax.top_k(x, 5)[0])(x), -np.sort(-x.astype(np.int64))[:, :5])
+    y = np.random.default_rng(0).standard_normal((6, 51)).astype(np.float32)
+    np.testing.assert_array_equal(jax.jit(lambda y: jnp.median(y, axis=1))(y), np.median(y, axis=1))
+    np.testing.assert_array_equal(jax.jit(lambda y: jnp.partition(y, 7))(y)[:, 7], np.partition(y, 7)[:, 7])
+
+
+def test_constants_and_donation(networks):
+    x = numbers("int32", (4, 9))
+    constant, donated = jax.jit(lambda y: (jnp.sort(jnp.asarray(x)), jnp.sort(y)), donate_argnums=0)(jnp.asarray(x[::-1]))
+    np.testing.assert_array_equal(constant, np.sort(x))
+    np.testing.assert_array_equal(donated, np.sort(x[::-1]))
