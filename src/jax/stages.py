@@ -6,7 +6,8 @@ a :class:`Compiled`, which is called like ``f`` with arguments of the same types
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from jax import _tree_compare
@@ -379,9 +380,12 @@ class Lowered(_Stage):
             raise TypeError(f"Lowered.compile() got unknown options {sorted(unknown)}")
         params = self._traced._params
         options = {**dict(params["compiler_options"]), **(compiler_options or {})}
-        executable = program.compile_lowered(self._lowering, None if self._place is not None else params["device"],
-                                             tuple(options.items()), self._place)
-        return Compiled(executable, self._traced)
+        compile_it = functools.partial(program.compile_lowered, self._lowering,
+                                       None if self._place is not None else params["device"], tuple(options.items()),
+                                       self._place)
+        executable = compile_it()
+        storable = functools.partial(compile_it, to_be_stored=True) if self._lowering.in_pieces else None
+        return Compiled(executable, self._traced, storable)
 
     def cost_analysis(self) -> Any:
         """XLA's estimate of the cost before optimisation: a dict with ``flops``, ``bytes accessed`` ..."""
@@ -399,10 +403,11 @@ def _is_stablehlo(dialect: str | None) -> bool:
 class Compiled(_Stage):
     """A compiled function; call it like the original, with arguments of the types that it was compiled for."""
 
-    __slots__ = ("_executable", "__weakref__")  # transformations refer to their function weakly
+    __slots__ = ("_compile_storable", "_executable", "__weakref__")  # transformations refer to their function weakly
 
-    def __init__(self, executable: Any, traced: Traced) -> None:
+    def __init__(self, executable: Any, traced: Traced, compile_storable: Callable[[], Any] | None = None) -> None:
         self._executable = executable
+        self._compile_storable = compile_storable
         self._traced = traced
 
     @api_boundary

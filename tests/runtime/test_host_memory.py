@@ -11,8 +11,9 @@ import pytest
 import jax
 import jax.numpy as jnp
 from jax._base import config
-from jax._dispatch import scratch
+from jax._dispatch import program, scratch
 from jax._runtime import host_memory
+from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
 pytestmark = pytest.mark.quick
 linux = pytest.mark.skipif(sys.platform != "linux", reason="glibc's allocator")
@@ -193,3 +194,29 @@ def test_pieces_are_no_setting_of_the_user(pieces):
     option = {"xla_multiheap_size_constraint_per_heap": 1 << 14}
     np.testing.assert_allclose(jax.jit(wide, compiler_options=option)(x), wide(x), rtol=1e-5)
     assert jax.jit(wide).lower(x).compile().memory_analysis().temp_size_in_bytes > 0
+
+
+def compiled_with(monkeypatch):
+    """The options that programs are compiled with from now on, as they come."""
+    seen = []
+    original = program.compile_module
+
+    def compile_module(*args, compiler_options, **kwargs):
+        seen.append(compiler_options)
+        return original(*args, compiler_options=compiler_options, **kwargs)
+    monkeypatch.setattr(program, "compile_module", compile_module)
+    return seen
+
+
+def test_programs_that_are_stored_have_no_pieces(pieces, monkeypatch, tmp_path):
+    x = jnp.ones((64, 64)) / 64
+    seen = compiled_with(monkeypatch)
+    compiled = jax.jit(wide).lower(x).compile()
+    assert "xla_multiheap_size_constraint_per_heap" in seen[-1]
+    again = deserialize_and_load(*serialize(compiled))
+    assert "xla_multiheap_size_constraint_per_heap" not in seen[-1] and len(seen) == 2
+    np.testing.assert_allclose(again(x), compiled(x), rtol=1e-6)
+    with config.compilation_cache_dir(str(tmp_path)):
+        jax.jit(lambda x: wide(x) + 1)(x)
+    assert "xla_multiheap_size_constraint_per_heap" not in seen[-1] and len(seen) == 3
+    assert list(tmp_path.iterdir())

@@ -203,12 +203,15 @@ def lower_program(jaxpr: ClosedJaxpr, name: str, *, platforms: Sequence[str], do
 _UNOPTIMISED = {"xla_backend_optimization_level": 0, "xla_disable_hlo_passes": "fusion-wrapper"}
 
 
-def _compile(lowered: LoweredModule, devices: Sequence[Any], compiler_options: Sequence[tuple[str, Any]]) -> Any:
+def _compile(lowered: LoweredModule, devices: Sequence[Any], compiler_options: Sequence[tuple[str, Any]],
+             to_be_stored: bool) -> Any:
     options = dict(compiler_options)
     if lowered.light:
         options = {**_UNOPTIMISED, **options}
-    elif lowered.timing is not None and len(devices) == 1 and devices[0].platform == "cpu":
-        options = {**scratch.options(lowered.timing.jaxpr.jaxpr), **options}
+    elif not to_be_stored and lowered.timing is not None and len(devices) == 1 and devices[0].platform == "cpu":
+        pieces = scratch.options(lowered.timing.jaxpr.jaxpr)
+        lowered.in_pieces = bool(pieces)
+        options = {**pieces, **options}
 
     def attempt(left_out: tuple[str, ...]) -> Any:
         return compile_module(lowered.module, devices, num_partitions=len(devices), compiler_options=options,
@@ -227,14 +230,18 @@ def _compile(lowered: LoweredModule, devices: Sequence[Any], compiler_options: S
 
 
 def compile_lowered(lowered: LoweredModule, device: Any = None,
-                    compiler_options: Sequence[tuple[str, Any]] = (), place: spread.Spread | None = None) -> Any:
-    """Compiles a lowered module for ``device`` (by default the default one of the process), or for a place."""
+                    compiler_options: Sequence[tuple[str, Any]] = (), place: spread.Spread | None = None, *,
+                    to_be_stored: bool = False) -> Any:
+    """Compiles a lowered module for ``device`` (by default the default one of the process), or for a place.
+
+    XLA cannot serialise a program that takes its scratch memory in pieces; one that is ``to_be_stored`` does not.
+    """
     devices: Sequence[Any] = [backend.default_device() if device is None else device] if place is None else place.devices
     if lowered.unused_donations:
         _warn_donations(lowered)
     begin = time.perf_counter()
     try:
-        loaded = _compile(lowered, devices, compiler_options)
+        loaded = _compile(lowered, devices, compiler_options, to_be_stored or bool(config.compilation_cache_dir.value))
     except JaxRuntimeError as error:
         raise _located(memory.explained(error, devices[0]), lowered) from error
     seconds = time.perf_counter() - begin

@@ -48,6 +48,7 @@ class LoweredModule:
       unused_donations: positions of donated arguments whose buffers fit no result.
       fenced: whether it relies on barriers that hold until operations have been fused.
       light: whether it does so little that it may be compiled without optimisations.
+      in_pieces: whether it was last compiled to take its scratch memory in pieces.
       ordered_effects, unordered_effects: what running the program does besides computing.
       pure: for programs on references, which references they are (``_dispatch.references.Pure``).
       host_callbacks, keepalives: objects that must live as long as the executable.
@@ -55,7 +56,7 @@ class LoweredModule:
 
     __slots__ = ("module", "state", "name", "platforms", "captured", "const_args", "const_avals", "kept_var_idx",
                  "donated", "unused_donations", "ordered_effects", "unordered_effects", "host_callbacks", "keepalives",
-                 "debug_info", "in_avals", "out_avals", "timing", "pure", "fenced", "light", "_text")
+                 "debug_info", "in_avals", "out_avals", "timing", "pure", "fenced", "light", "in_pieces", "_text")
 
     def __init__(self, mod: ModuleContext, closed: ClosedJaxpr, in_avals: Sequence[Any]) -> None:
         self.module: Any = mod.module
@@ -69,6 +70,7 @@ class LoweredModule:
         self.host_callbacks = mod.host_callbacks
         self.keepalives = mod.keepalives
         self.fenced = False
+        self.in_pieces = False
         self.light = False
         self.captured: list[Any] = []
         self.const_args: list[Any] = []

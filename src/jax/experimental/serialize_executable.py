@@ -51,6 +51,8 @@ def serialize(compiled: Any) -> tuple[bytes, Any, Any]:
         raise TypeError(f"serialize takes a compiled function, jax.jit(f).lower(...).compile(), got {compiled!r} of type "
                         f"{type(compiled).__name__}")
     executable, traced = compiled._executable, compiled._traced
+    if compiled._compile_storable is not None:
+        executable = compiled._compile_storable()
     _check(executable, traced.fun_name)
     devices = tuple(executable.loaded.local_devices())
     place = {d: i for i, d in enumerate(devices)}
