@@ -13,7 +13,7 @@ from jax import dtypes, monitoring
 from jax._base import config, source
 from jax._base._jaxlib import JaxRuntimeError, trace_context_names, xla
 from jax._base.caching import trace_context, weak_cache
-from jax._dispatch import checks, references, scratch, slow, spread
+from jax._dispatch import checks, matmul_library, references, scratch, slow, spread
 from jax._language.jaxpr import ClosedJaxpr
 from jax._language.refs import Ref
 from jax._lowering.barriers import BARRIER_PASS
@@ -208,10 +208,11 @@ def _compile(lowered: LoweredModule, devices: Sequence[Any], compiler_options: S
     options = dict(compiler_options)
     if lowered.light:
         options = {**_UNOPTIMISED, **options}
-    elif not to_be_stored and lowered.timing is not None and len(devices) == 1 and devices[0].platform == "cpu":
-        pieces = scratch.options(lowered.timing.jaxpr.jaxpr)
+    elif lowered.timing is not None and len(devices) == 1 and devices[0].platform == "cpu":
+        jaxpr = lowered.timing.jaxpr.jaxpr
+        pieces = {} if to_be_stored else scratch.options(jaxpr)
         lowered.in_pieces = bool(pieces)
-        options = {**pieces, **options}
+        options = {**matmul_library.options(jaxpr), **pieces, **options}
 
     def attempt(left_out: tuple[str, ...]) -> Any:
         return compile_module(lowered.module, devices, num_partitions=len(devices), compiler_options=options,

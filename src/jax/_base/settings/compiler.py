@@ -81,6 +81,14 @@ cpu_sorting_networks = _o.declare(
     "several times as fast; results are the same.",
     traced=True,
 )
+cpu_choose_matmul_library = _o.declare(
+    "jax_cpu_choose_matmul_library",
+    True,
+    _o.BOOL,
+    "On CPUs, have the matrices of a program multiplied by that one of XLA's libraries (YNN, Eigen) which suits their "
+    "sizes, instead of always by the first.",
+    traced=True,
+)
 cpu_fast_trigonometry = _o.declare(
     "jax_cpu_fast_trigonometry",
     True,
