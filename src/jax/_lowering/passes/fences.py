@@ -29,7 +29,7 @@ from jax._lowering.rules import call_bodies, fusible, inner_bodies, reducing, re
 
 # How much may be read and repeated by several readers, and where the value is in memory anyway: chosen by compile and run
 # times of benchmarks/models/suite.py.
-MAX_READS, MAX_OPERATIONS = 2, 8
+MAX_READS, MAX_OPERATIONS = 3, 12
 MAX_READS_KEPT, MAX_OPERATIONS_KEPT = 2, 3
 # Keeping a value that is not in memory anyway has a price, a loop of its own; so it has to save at least this much.
 LEAST_REPEATED = 4
