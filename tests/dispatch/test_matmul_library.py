@@ -10,6 +10,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax._base import config
 from jax._dispatch import matmul_library
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
 
 pytestmark = pytest.mark.quick
 EIGEN = {"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_REDUCE"}
@@ -38,6 +40,14 @@ def test_other_types_and_programs():
     assert chosen(jnp.matmul, (256, 128), (128, 128), dtype=jnp.int32) == {}
     assert chosen(jnp.matmul, (4, 256, 128), (4, 128, 128)) == {}  # a batch of products
     assert chosen(lambda x: jnp.sin(x) + 1, (256, 128)) == {}
+
+
+@pytest.mark.parametrize("name", ["dot_general", "scan"])
+def test_other_primitives_of_these_names(name):
+    ours = Primitive(name)
+    ours.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(ours, mlir.lower_fun(lambda x: x * 2, multiple_results=False))
+    np.testing.assert_array_equal(jax.jit(lambda x: ours.bind(x) + 1)(np.ones((8, 8), np.float32)), np.full((8, 8), 3))
 
 
 def test_the_greater_part_decides():

@@ -116,6 +116,22 @@ def test_estimates_follow_the_lives_of_values():
     assert alive(lambda x: x, x) == 0
 
 
+def test_no_pieces_in_threads_of_the_caller(run_python):
+    """Each of which has a heap of its own, and there may be any number of them."""
+    run_python("""
+import jax
+from jax._runtime import host_memory
+jax.config.update("jax_cpu_enable_async_dispatch", False)
+jax.devices()
+assert host_memory.most_in_pieces() == 0
+""")
+
+
+def test_narrow_elements_count_as_wider_ones():
+    sizes = scratch.sizes_of(jax.make_jaxpr(lambda x: -x)(np.zeros(1000, np.int8)).jaxpr)
+    assert sizes == (1000, 4000)
+
+
 def test_estimates_of_types_without_bytes():
     assert alive(lambda k: jax.random.split(k, 8), jax.random.key(0)) > 0
     assert alive(lambda x: x * 2, jnp.zeros((0, 5))) == 0

@@ -16,6 +16,7 @@ import numpy as np
 
 from jax._base import config
 from jax._language.jaxpr import Jaxpr, JaxprEqn, jaxprs_in_params
+from jax._lowering.rules import structural
 
 _FLAG = "xla_cpu_experimental_ynn_fusion_type"
 _FEWEST, _MOST = 1 << 20, 1 << 23  # multiplications
@@ -37,11 +38,11 @@ def _work(jaxpr: Jaxpr, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
         return known[id(jaxpr)]
     suited = other = 0
     for eqn in jaxpr.eqns:
-        if eqn.primitive.name == "dot_general":
+        if eqn.primitive is structural["dot_general"]:
             count, fits = _product(eqn)
             suited, other = (suited + count, other) if fits else (suited, other + count)
         else:
-            times = eqn.params["length"] if eqn.primitive.name == "scan" else 1
+            times = eqn.params["length"] if eqn.primitive is structural["scan"] else 1
             for inner in jaxprs_in_params(eqn.params):
                 inside = _work(inner, known)
                 suited, other = suited + times * inside[0], other + times * inside[1]

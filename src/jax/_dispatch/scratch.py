@@ -16,15 +16,17 @@ from jax._runtime import host_memory
 
 _PIECE = 48 << 20  # a heap of a thread's, 64 MiB, holds one, beside what else the thread keeps there
 _LEAST = 64 << 20  # smaller blocks fit into such a heap as they are
-# XLA warns of values that exceed a piece. Those of its own may be larger than any of the program's, as when it fills up.
+# XLA warns of values that exceed a piece. Operations may have larger ones inside than any of the program's: filled up,
+# complex, or of 64 bits where the program's are of 8.
 _LARGEST = 12 << 20
+_LEAST_ITEM = 4
 
 
 class Sizes(NamedTuple):
     """Sizes of a program's intermediate values in bytes, were nothing fused and equations run in order."""
 
     alive: int  # the most that are alive at once
-    largest: int
+    largest: int  # with elements of at least 4 bytes
 
 
 def options(jaxpr: Jaxpr) -> dict[str, Any]:
@@ -53,7 +55,7 @@ def _sizes_of(jaxpr: Jaxpr, known: dict[int, Sizes]) -> Sizes:
         for v in eqn.outvars:
             sizes[v] = _bytes(v.aval)
             used += sizes[v]
-            largest = max(largest, sizes[v])
+            largest = max(largest, _bytes(v.aval, _LEAST_ITEM))
         most = max(most, used)
         for v in dying:
             used -= sizes.pop(v, 0)
@@ -61,6 +63,6 @@ def _sizes_of(jaxpr: Jaxpr, known: dict[int, Sizes]) -> Sizes:
     return known[id(jaxpr)]
 
 
-def _bytes(aval: Any) -> int:
+def _bytes(aval: Any, least: int = 1) -> int:
     dtype = getattr(aval, "dtype", None)
-    return math.prod(aval.shape) * dtype.itemsize if dtype is not None else 0
+    return math.prod(aval.shape) * max(dtype.itemsize, least) if dtype is not None else 0

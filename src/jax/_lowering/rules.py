@@ -31,7 +31,7 @@ reducing: set[Any] = set()
 call_bodies: dict[Any, str] = {}
 inner_bodies: dict[Any, tuple[tuple[str, ...], bool]] = {}
 # ``pointwise``: operations that act element by element on operands of one shape. ``structural``: the primitives that passes
-# read and write themselves, by name.
+# know and write themselves, by name.
 pointwise: set[Any] = set()
 structural: dict[str, Any] = {}
 # Programs, and others with the same results that are better for CPUs.

@@ -8,8 +8,8 @@ Blocks of more than 64 MiB that threads of XLA's ask for still go back, since th
 arena for all threads could, but they would wait for each other: compiling took a third longer, small operations a quarter).
 So XLA is asked to take the scratch memory of a program in smaller pieces, and a third parameter keeps an arena from
 returning its heaps one by one as they become empty. Each thread may come to hold the pieces of the largest program it has
-run, and whatever happens they stay: so only programs have them whose memory is small enough that all threads together
-hold a sixteenth of the machine's memory.
+run, and they stay whatever happens. So only those programs have pieces with which all threads together hold at most a
+sixteenth of the machine's memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jax._base.settings import _memory
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 _MOST = 2**31 - 1  # the parameters are C ints
 _HEAP = 64 << 20  # the most that a heap of a thread holds, in glibc
-_SHARE = 16  # of the machine's memory one part may be held in pieces
+_SHARE = 16  # a sixteenth of the machine's memory may be held in pieces
 
 _in_pieces = 0
 
@@ -45,7 +45,9 @@ def tune() -> dict[int, int]:
     if not hasattr(library, "gnu_get_libc_version"):
         return {}
     wanted = {_MMAP_THRESHOLD: max(retained // 2, 128 << 10), _TRIM_THRESHOLD: retained}
-    pieces = 0 if _commits_strictly() else min(retained, _machine_memory() // _SHARE // _threads())
+    # Without asynchronous dispatch programs run in the threads that call them, of which there may be any number.
+    kept = config.cpu_enable_async_dispatch.value and not _commits_strictly()
+    pieces = min(retained, _machine_memory() // _SHARE // _threads()) if kept else 0
     if pieces >= _HEAP:
         wanted[_TOP_PAD] = _HEAP + (8 << 20)
     done = {parameter: value for parameter, value in wanted.items() if library.mallopt(parameter, value)}

@@ -14,7 +14,7 @@ from jax._language import dims, rules
 from jax._language.avals import ShapedArray, typeof
 from jax._language.primitive import Primitive
 from jax._lowering import hlo
-from jax._lowering.rules import register_lowering
+from jax._lowering.rules import register_lowering, structural
 from jax.lax._precision import (
     DotAlgorithmPreset,
     algorithm_attr,
@@ -210,6 +210,7 @@ def _shift(axes: tuple[int, ...], mapped: int | None) -> tuple[int, ...]:
 
 dot_general_p.def_abstract_eval(_abstract)
 register_lowering(dot_general_p, _lower)
+structural["dot_general"] = dot_general_p
 defbilinear(dot_general_p, _transpose_lhs, _transpose_rhs)
 rules.primitive_batchers[dot_general_p] = _batch
 

@@ -22,7 +22,7 @@ from jax._language.refs import is_ref_type, use
 from jax._lowering import hlo
 from jax._lowering.context import LoweringContext, TokenSet, no_tokens
 from jax._lowering.emit import emit_with_tokens
-from jax._lowering.rules import inner_bodies, register_lowering
+from jax._lowering.rules import inner_bodies, register_lowering, structural
 from jax._lowering.subprograms import call_jaxpr
 from jax.lax._control_common import (
     Array,
@@ -403,6 +403,7 @@ lift_rules[scan_p] = lift_call("jaxpr")
 scan_p.def_impl(eager_calls(scan_p, "jaxpr"))
 register_lowering(scan_p, _lower, cacheable=False)
 inner_bodies[scan_p] = (("jaxpr",), True)
+structural["scan"] = scan_p
 
 
 # --- map ------------------------------------------------------------------------------------------------------------
