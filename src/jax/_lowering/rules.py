@@ -27,6 +27,8 @@ uncacheable: set[Any] = set()
 # into. ``call_bodies``: calls, with the parameter that holds the program. ``inner_bodies``: loops and branches, with all
 # such parameters and whether they are run many times.
 fusible: dict[Any, int] = {}
+# The same for operations that are short in code and take many instructions to run, on arrays.
+run_weights: dict[Any, int] = {}
 reducing: set[Any] = set()
 call_bodies: dict[Any, str] = {}
 inner_bodies: dict[Any, tuple[tuple[str, ...], bool]] = {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from jax._ground.families import FLOATING, defjvp, defjvp_out, like, nary, unary
 from jax._language.avals import typeof
-from jax._lowering.rules import fusible
+from jax._lowering.rules import fusible, run_weights
 from jax.lax import _exponential, _power, _trigonometric
 from jax.lax._arithmetic import add, div, mul, neg, sub
 from jax.lax._comparison import eq, le
@@ -178,13 +178,16 @@ def bessel_i1e(x: Any) -> Any:
 
 # --- what computing them again takes, in operations -----------------------------------------------------------------
 
+fusible[erf_p] = 16
+for _prim in (erfc_p, erf_inv_p, lgamma_p, digamma_p):
+    fusible[_prim] = 40
+
 _WEIGHTS = {
     10: (_exponential.exp_p, _exponential.exp2_p, _exponential.log_p, _exponential.log2_p),
     12: (_exponential.expm1_p, _exponential.log1p_p, _exponential.logistic_p, _trigonometric.sin_p, _trigonometric.cos_p,
          _trigonometric.tan_p, _trigonometric.tanh_p, _power.pow_p, _power.cbrt_p),
-    16: (erf_p, _trigonometric.asin_p, _trigonometric.acos_p, _trigonometric.atan_p, _trigonometric.atan2_p,
+    16: (_trigonometric.asin_p, _trigonometric.acos_p, _trigonometric.atan_p, _trigonometric.atan2_p,
          _trigonometric.sinh_p, _trigonometric.cosh_p, _trigonometric.asinh_p, _trigonometric.acosh_p,
          _trigonometric.atanh_p),
-    40: (erfc_p, erf_inv_p, lgamma_p, digamma_p),
 }
-fusible.update({prim: weight for weight, prims in _WEIGHTS.items() for prim in prims})
+run_weights.update({prim: weight for weight, prims in _WEIGHTS.items() for prim in prims})

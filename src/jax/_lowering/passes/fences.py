@@ -25,7 +25,7 @@ from jax._language.effects import no_effects
 from jax._language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jax._language.primitive import Primitive
 from jax._lowering import barriers
-from jax._lowering.rules import call_bodies, fusible, inner_bodies, reducing, register_lowering
+from jax._lowering.rules import call_bodies, fusible, inner_bodies, reducing, register_lowering, run_weights
 
 # How much may be read and repeated by several readers, and where the value is in memory anyway: chosen by compile and run
 # times of benchmarks/models/suite.py.
@@ -33,6 +33,8 @@ MAX_READS, MAX_OPERATIONS = 3, 12
 MAX_READS_KEPT, MAX_OPERATIONS_KEPT = 2, 3
 # Keeping a value that is not in memory anyway has a price, a loop of its own; so it has to save at least this much.
 LEAST_REPEATED = 4
+# Arrays of fewer elements take no time to compute again (``run_weights``); another loop does, to compile.
+LEAST_SIZE = 1024
 # In loops a fence costs some microseconds: as much as this many repeated operations on one element.
 LEAST_WORK_IN_LOOPS = 20_000
 
@@ -132,6 +134,8 @@ class _Walk:
             prim = eqn.primitive
             operations = fusible.get(prim)
             if operations is not None:
+                if prim in run_weights and math.prod(eqn.outvars[0].aval.shape) >= LEAST_SIZE:
+                    operations = run_weights[prim]
                 found = _NOTHING
                 for v in eqn.invars:
                     if type(v) is Literal:
