@@ -18,7 +18,7 @@ def _wait(call, operand):
 def main():
     rng = np.random.default_rng(0)
     x = rng.standard_normal(SIZE).astype(np.float32)
-    rows = x.reshape(1000, 1000)
+    rows, short = x.reshape(1000, 1000), x.reshape(10000, 100)
     small, wide, half = rng.integers(0, 1000, SIZE, dtype=np.int32), x.astype(np.float64), x.astype(np.float16)
     numbers = np.sort(x[:1000])
     key, legacy = jax.random.key(0), np.random.RandomState(0)
@@ -35,8 +35,10 @@ def main():
         "sort_float16": (jnp.sort, np.sort, half),
         "sort_rows": (jnp.sort, np.sort, rows),
         "sort_columns": (lambda a: jnp.sort(a, axis=0), lambda a: np.sort(a, axis=0), rows),
+        "sort_short": (jnp.sort, np.sort, short),
         "argsort": (jnp.argsort, lambda a: np.argsort(a, kind="stable"), x),
         "argsort_rows": (jnp.argsort, lambda a: np.argsort(a, kind="stable"), rows),
+        "argsort_short": (jnp.argsort, lambda a: np.argsort(a, kind="stable"), short),
         "sort_two": (lambda a: jax.lax.sort((a, a * 2)), together, x),
         "top_k": (lambda a: jax.lax.top_k(a, 100), lambda a: np.argpartition(a, SIZE - 100)[SIZE - 100:], x),
         "partition": (lambda a: jnp.partition(a, place), lambda a: np.partition(a, place), x),
