@@ -35,6 +35,7 @@ def options(jaxpr: Jaxpr) -> dict[str, Any]:
     if most:
         sizes = sizes_of(jaxpr)
         if _LEAST <= sizes.alive <= most and sizes.largest <= _LARGEST:
+            host_memory.keep_heaps()
             return {"xla_multiheap_size_constraint_per_heap": _PIECE}
     return {}
 

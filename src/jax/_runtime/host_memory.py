@@ -14,6 +14,7 @@ sixteenth of the machine's memory.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 
@@ -39,26 +40,35 @@ def tune() -> dict[int, int]:
     retained = min(_memory.amount_of(config.cpu_retained_memory.value), _MOST)
     if retained == 0 or sys.platform != "linux" or _user_has_settings():
         return {}
+    done = _set({_MMAP_THRESHOLD: max(retained // 2, 128 << 10), _TRIM_THRESHOLD: retained})
+    # Without asynchronous dispatch programs run in the threads that call them, of which there may be any number.
+    if (done and config.cpu_enable_async_dispatch.value and not _commits_strictly()
+            and "xla_multiheap_size_constraint_per_heap" not in os.environ.get("XLA_FLAGS", "")):
+        most = min(retained, _machine_memory() // _SHARE // _threads())
+        _in_pieces = most if most >= _HEAP else 0
+    return done
+
+
+def _set(wanted: dict[int, int]) -> dict[int, int]:
+    """Those of the allocator's parameters that could be set."""
     import ctypes  # a heavy import, needed once
 
     library = ctypes.CDLL(None)
     if not hasattr(library, "gnu_get_libc_version"):
         return {}
-    wanted = {_MMAP_THRESHOLD: max(retained // 2, 128 << 10), _TRIM_THRESHOLD: retained}
-    # Without asynchronous dispatch programs run in the threads that call them, of which there may be any number.
-    kept = config.cpu_enable_async_dispatch.value and not _commits_strictly()
-    pieces = min(retained, _machine_memory() // _SHARE // _threads()) if kept else 0
-    if pieces >= _HEAP:
-        wanted[_TOP_PAD] = _HEAP + (8 << 20)
-    done = {parameter: value for parameter, value in wanted.items() if library.mallopt(parameter, value)}
-    if _TOP_PAD in done and "xla_multiheap_size_constraint_per_heap" not in os.environ.get("XLA_FLAGS", ""):
-        _in_pieces = pieces
-    return done
+    return {parameter: value for parameter, value in wanted.items() if library.mallopt(parameter, value)}
 
 
 def most_in_pieces() -> int:
     """The most scratch memory of a program, in bytes, that it may take in pieces; 0 for none."""
     return _in_pieces
+
+
+@functools.cache
+def keep_heaps() -> None:
+    """Tells the allocator not to return heaps of threads. For the first program that has pieces: when there is much
+    free memory at the end of a heap, glibc joins small free blocks more often, and every call costs a microsecond more."""
+    _set({_TOP_PAD: _HEAP + (8 << 20)})
 
 
 def _threads() -> int:
