@@ -82,11 +82,13 @@ def test_products_are_the_same():
 
     def loss(x, y):
         return jnp.sum(jnp.tanh(x @ y / 12) @ y.T)
+    def in_ynn(f):
+        return f.lower(x, y).compile().as_text().count("__ynn_fusion")
     ours = jax.jit(jax.value_and_grad(loss, (0, 1)))
-    text = ours.lower(x, y).compile().as_text()
-    assert "dot(" in text and text.count("__ynn") < 10
     with config.cpu_choose_matmul_library(False):
-        others = jax.jit(jax.value_and_grad(loss, (0, 1)))(x, y)
+        default = jax.jit(jax.value_and_grad(loss, (0, 1)))
+        in_default, others = in_ynn(default), default(x, y)
+    assert in_ynn(ours) <= in_default - 3  # the products
     for a, b in zip(jax.tree.leaves(ours(x, y)), jax.tree.leaves(others), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-3)
     np.testing.assert_allclose(jax.jit(jnp.matmul)(x, y), x.astype(np.float64) @ y, atol=1e-4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -11,8 +10,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax._base.config import cpu_radix_sort, enable_x64
 from jax.lax import _radix, _sort
+from tests.lax.sorts import assert_same_bits, check_axis, check_derivatives_and_batches, check_loops_and_branches, numbers
 
-SPECIAL = [np.nan, -np.nan, 0.0, -0.0, np.inf, -np.inf, 1e-40, -1e-40]
 DTYPES = ["bool", "int8", "uint16", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64",
           "complex64"]
 
@@ -31,20 +30,6 @@ def digits(request, counting, monkeypatch):
         monkeypatch.setattr(_radix, "_LONG", 10**9)
 
 
-def numbers(dtype, shape, seed=0):
-    rng, n = np.random.default_rng(seed), int(np.prod(shape))
-    dtype = np.dtype(getattr(ml_dtypes, dtype, None) or dtype)
-    if dtype == np.bool_ or dtype.kind in "iu":
-        low, high = (0, 1) if dtype == np.bool_ else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
-        x = np.where(rng.random(n) < 0.3, rng.choice(np.array([low, high, 0, 1], dtype), n),
-                     np.frombuffer(rng.bytes(n * dtype.itemsize), dtype) if dtype != np.bool_ else rng.random(n) < 0.5)
-    elif dtype.kind == "c":
-        return np.stack([numbers("float32", shape, 1), numbers("float32", shape, 2)], -1).view(dtype)[..., 0]
-    else:
-        x = np.where(rng.random(n) < 0.3, rng.choice(SPECIAL, n), np.round(rng.standard_normal(n) * 8, 1))
-    return x.astype(dtype).reshape(shape)
-
-
 def on_and_off(f, *args):
     """The results of ``f`` by counting and by comparing; its program has kernels in one case only."""
     counted = jax.jit(lambda *args: f(*args))
@@ -54,12 +39,6 @@ def on_and_off(f, *args):
         assert "@radix_" not in compared.lower(*args).as_text()
         expected = compared(*args)
     return counted(*args), expected
-
-
-def assert_same_bits(found, expected):
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        assert a.dtype == b.dtype and a.shape == b.shape
-        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -81,13 +60,7 @@ def check_type(dtype):
 
 @pytest.mark.parametrize("shape, axis", [((50,), 0), ((33, 5), 0), ((3, 20, 4), 1), ((2, 3, 8), 2)])
 def test_every_axis(digits, shape, axis):
-    x, y = numbers("int32", shape), np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
-    values, (_, carried), places = jax.jit(
-        lambda x, y: (lax.sort(x, axis), lax.sort((x, y), axis), jnp.argsort(x, axis=axis)))(x, y)
-    np.testing.assert_array_equal(values, np.sort(x, axis))
-    order = np.argsort(x, axis, kind="stable")
-    np.testing.assert_array_equal(places, order)
-    np.testing.assert_array_equal(carried, np.take_along_axis(y, order, axis))
+    check_axis(shape, axis)
 
 
 def test_several_keys(counting):
@@ -135,42 +108,11 @@ def test_many_largest_elements(counting):
 # --- compositions ---------------------------------------------------------------------------------------------------
 
 def test_derivatives_and_batches(counting):
-    x, w = np.random.default_rng(0).standard_normal((2, 4, 24)).astype(np.float32)
-
-    def weighted(x, w):
-        return jnp.sum(jnp.sort(x) ** 2 * w)
-
-    order = np.argsort(x, -1)
-    expected = np.empty_like(x)
-    np.put_along_axis(expected, order, 2 * np.take_along_axis(x, order, -1) * w, -1)
-    np.testing.assert_allclose(jax.jit(jax.grad(weighted))(x, w), expected, rtol=1e-5)
-    np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(weighted)))(x, w), expected, rtol=1e-5)
-    np.testing.assert_array_equal(jax.jit(jax.vmap(lambda v: jnp.sort(v), 1, 1))(x), np.sort(x, 0))
-    tangent = jax.jit(lambda x, w: jax.jvp(jax.grad(weighted), (x, w), (x, w * 0))[1])(x, w)
-    np.testing.assert_allclose(tangent, expected, rtol=1e-5)
+    check_derivatives_and_batches()
 
 
 def test_in_loops_and_branches(counting):
-    x = np.random.default_rng(0).integers(0, 100, (30,)).astype(np.uint32)
-
-    def body(c, i):
-        return jnp.sort(c ^ i), c[0]
-
-    def loop(x, flag):
-        last, firsts = lax.scan(body, x, jnp.arange(3, dtype=np.uint32))
-        turned = lax.fori_loop(0, 3, lambda i, v: jnp.sort(v)[::-1], x)
-        return last, firsts, turned, lax.cond(flag, lambda v: jnp.sort(v), lambda v: v, x)
-
-    last, firsts, turned, chosen = jax.jit(loop)(x, True)
-    state, seen = x, []
-    for i in range(3):
-        seen.append(state[0])
-        state = np.sort(state ^ np.uint32(i))
-    np.testing.assert_array_equal(last, state)
-    np.testing.assert_array_equal(firsts, seen)
-    np.testing.assert_array_equal(turned, np.sort(x)[::-1])
-    np.testing.assert_array_equal(chosen, np.sort(x))
-    np.testing.assert_array_equal(jax.jit(loop)(x, False)[3], x)
+    check_loops_and_branches((30,))
 
 
 def test_constants_donated_and_equal_operands():

@@ -205,11 +205,13 @@ def test_pieces_with_loops_branches_and_donation(pieces):
     np.testing.assert_allclose(sorted_rows, np.sort(x * 2, axis=0) @ np.sort(x, axis=1), rtol=1e-4, atol=1e-3)
 
 
-def test_pieces_are_no_setting_of_the_user(pieces):
+def test_an_option_of_the_user_wins(pieces, monkeypatch):
     x = jnp.ones((64, 64))
+    want = wide(x)
+    seen = compiled_with(monkeypatch)
     option = {"xla_multiheap_size_constraint_per_heap": 1 << 14}
-    np.testing.assert_allclose(jax.jit(wide, compiler_options=option)(x), wide(x), rtol=1e-5)
-    assert jax.jit(wide).lower(x).compile().memory_analysis().temp_size_in_bytes > 0
+    np.testing.assert_allclose(jax.jit(wide, compiler_options=option)(x), want, rtol=1e-5)
+    assert seen == [option]
 
 
 def compiled_with(monkeypatch):

@@ -12,7 +12,7 @@ from typing import Any
 
 from jax._lowering.context import LoweringContext, ModuleContext
 from jax._lowering.hlo.elementwise import optimization_barrier
-from jax._lowering.subprograms import build_function, call_function
+from jax._lowering.subprograms import APART, call_shared
 
 BARRIER_PASS = "cse_barrier_expander"
 
@@ -38,8 +38,4 @@ def settle(module: ModuleContext) -> None:
 
 
 def _kept_by_call(module: ModuleContext, x: Any) -> Any:
-    kind = x.type
-    symbol = module.functions.get(("kept", kind))
-    if symbol is None:
-        symbol = module.functions["kept", kind] = build_function(module, "kept", [kind], [kind], lambda args: args)
-    return call_function(symbol, [kind], [x], {"inlineable": "false"})[0]
+    return call_shared(module, ("kept", x.type), [x.type], [x], lambda args: args, APART)[0]

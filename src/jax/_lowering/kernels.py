@@ -19,11 +19,10 @@ from jax._base import _jaxlib
 from jax._language.avals import ShapedArray
 from jax._lowering import hlo
 from jax._lowering.context import ModuleContext
-from jax._lowering.subprograms import build_function, call_function
+from jax._lowering.subprograms import APART, build_function, call_function, call_shared
 from jax._lowering.types import ir_type
 
 INDEX = np.dtype(np.uint32)  # without a sign, for which starts of slices would be clamped from below too
-APART = {"inlineable": "false"}  # otherwise a call would be written out in its caller
 ONE_KERNEL = {**APART, "xla_cpu_small_call": "true"}
 _UNROLL = 4  # what keeps a loop going costs as much as an element
 
@@ -32,11 +31,7 @@ def call_kernel(module: ModuleContext, key: tuple[Any, ...], operands: Sequence[
                 fill: Callable[[Sequence[Any]], Sequence[Any]]) -> list[Any]:
     """Calls the function that ``fill`` writes, as one kernel. It is written once per module and ``key``, of which the
     first part is its name."""
-    types = [ir_type(a) for a in avals_out]
-    found = module.functions.get(key)
-    if found is None:
-        found = module.functions[key] = build_function(module, key[0], [x.type for x in operands], types, fill)
-    return call_function(found, types, operands, ONE_KERNEL)
+    return call_shared(module, key, [ir_type(a) for a in avals_out], operands, fill, ONE_KERNEL)
 
 
 def scalar(dtype: Any) -> ShapedArray:

@@ -50,6 +50,18 @@ def call_function(symbol: str, out_types: Sequence[Any], operands: Sequence[Any]
     return list(operation.results)
 
 
+APART = {"inlineable": "false"}  # otherwise XLA writes the call out in its caller
+
+
+def call_shared(module: ModuleContext, key: tuple[Any, ...], out_types: Sequence[Any], operands: Sequence[Any],
+                fill: Callable[[Sequence[Any]], Sequence[Any]], frontend: dict[str, str] | None = None) -> list[Any]:
+    """Calls the function that ``fill`` writes, once per module and ``key``, of which the first part is its name."""
+    found = module.functions.get(key)
+    if found is None:
+        found = module.functions[key] = build_function(module, key[0], [x.type for x in operands], out_types, fill)
+    return call_function(found, out_types, operands, frontend)
+
+
 def call_jaxpr(ctx: LoweringContext, name: str, closed: ClosedJaxpr, operands: Sequence[Any],
                frontend: dict[str, str] | None = None) -> list[Any]:
     """Calls ``closed`` as a private function, written once per module however often it is called.

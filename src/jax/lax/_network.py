@@ -18,8 +18,8 @@ from jax._language import dims
 from jax._language.avals import ShapedArray
 from jax._lowering import hlo
 from jax._lowering.context import ModuleContext
-from jax._lowering.kernels import APART, INDEX, index, plus
-from jax._lowering.subprograms import build_function, call_function
+from jax._lowering.kernels import INDEX, index, plus
+from jax._lowering.subprograms import APART, call_shared
 from jax._lowering.types import ir_type
 
 LEAST_ROWS = 64  # fewer fill no vectors
@@ -93,18 +93,13 @@ def _sorted_columns(module: ModuleContext, x: Any, aval: ShapedArray) -> Any:
 
 def _steps(module: ModuleContext, x: Any, aval: ShapedArray, begin: int, end: int) -> Any:
     """Steps ``begin`` to ``end`` of a round, not fused with others."""
-    kind, key = ir_type(aval), ("sorting_steps", aval, begin, end)
-
     def fill(args: Any) -> list[Any]:
         [x] = args
         for step in range(begin, end):
             x = _step(x, aval, aval.shape[0] >> step)
         return [x]
 
-    found = module.functions.get(key)
-    if found is None:
-        found = module.functions[key] = build_function(module, "sorting_steps", [kind], [kind], fill)
-    return call_function(found, [kind], [x], APART)[0]
+    return call_shared(module, ("sorting_steps", aval, begin, end), [ir_type(aval)], [x], fill, APART)[0]
 
 
 def _step(x: Any, aval: ShapedArray, size: int) -> Any:

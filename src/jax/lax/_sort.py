@@ -152,18 +152,14 @@ def _sort_lower_cpu(ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_key
     avals = ctx.avals_in
     key = avals[0]
     n = key.shape[dimension]
-    if len(xs) == 1 and _packs(key.dtype) and _has_network(ctx, key, dimension):
-        return [_sorted_alone(ctx, xs[0], key, dimension)]
+    if len(xs) == 1 and _packs(key.dtype) and dims.is_static(n) and n < 2**31:
+        return list(xs) if n <= 1 or dims.is_zero(key.size) else [_sorted_alone(ctx, xs[0], key, dimension)]
     if all(_counts(ctx, a, dimension) for a in avals[:num_keys]):
-        if len(xs) == 1 and category(key.dtype) != COMPLEX:
-            return [_sorted_by_counting(ctx.module_context, xs[0], key, dimension)]
         return _sorted_together(ctx, xs, dimension, num_keys)
     if not dims.is_static(n) or num_keys > 1 or not _packs(key.dtype) or n >= 2**31:
         return _sort_lower(ctx, *xs, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
     if n <= 1 or dims.is_zero(key.size):
         return list(xs)
-    if len(xs) == 1:
-        return [_sorted_alone(ctx, xs[0], key, dimension)]
     if key.dtype.itemsize > 4:
         return _sort_lower(ctx, *xs, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
     keys, aval = _ordered_integers(xs[0], key, merge_zeros=True)
@@ -180,14 +176,12 @@ def _sorted_alone(ctx: Any, x: Any, aval: Any, dimension: int) -> Any:
 
 
 def _sorted_integers(ctx: Any, x: Any, aval: Any, dimension: int) -> Any:
-    """Integers in increasing order, by a network or by XLA."""
-    if _has_network(ctx, aval, dimension):
+    """Integers in increasing order: by a network, by counting, or by XLA."""
+    if cpu_sorting_networks.value and not is_spread(ctx.module_context) and _network.fits(aval, dimension):
         return _network.sort(ctx.module_context, x, aval, dimension)
+    if _counts(ctx, aval, dimension):
+        return _sorted_by_counting(ctx.module_context, x, aval, dimension)
     return hlo.sort([x], dimension, _less, False)[0]
-
-
-def _has_network(ctx: Any, aval: Any, dimension: int) -> bool:
-    return cpu_sorting_networks.value and not is_spread(ctx.module_context) and _network.fits(aval, dimension)
 
 
 def _packs(dtype: Any) -> bool:
@@ -212,15 +206,16 @@ def _counts(ctx: Any, aval: Any, dimension: int) -> bool:
             and LEAST_SIZE <= aval.size < 2**31 and _packs(real))
 
 
-def _unsigned(x: Any, aval: Any, merge_zeros: bool) -> tuple[Any, Any]:
-    """``x`` as unsigned integers in the same order, and their type."""
-    x, aval = _ordered_integers(x, aval, merge_zeros)
+def _unsigned(x: Any, aval: Any) -> tuple[Any, Any]:
+    """Integers ``x`` as unsigned ones in the same order, and their type."""
     if category(aval.dtype) == UNSIGNED:
         return x, aval
-    unsigned = np.dtype(f"uint{8 * aval.dtype.itemsize}")
-    out = aval.update(dtype=unsigned)
-    top = hlo.full(1 << (8 * unsigned.itemsize - 1), aval.shape, unsigned)
-    return hlo.xor(hlo.bitcast_convert(x, out), top), out
+    out = aval.update(dtype=np.dtype(f"uint{8 * aval.dtype.itemsize}"))
+    return hlo.xor(hlo.bitcast_convert(x, out), _top_bits(out)), out
+
+
+def _top_bits(aval: Any) -> Any:
+    return hlo.full(1 << (8 * aval.dtype.itemsize - 1), aval.shape, aval.dtype)
 
 
 def _words(x: Any, aval: Any) -> list[tuple[Any, Any]]:
@@ -228,7 +223,7 @@ def _words(x: Any, aval: Any) -> list[tuple[Any, Any]]:
     if category(aval.dtype) == COMPLEX:
         part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
         return [*_words(hlo.real(x), part), *_words(hlo.imag(x), part)]
-    x, aval = _unsigned(x, aval, merge_zeros=True)
+    x, aval = _unsigned(*_ordered_integers(x, aval, merge_zeros=True))
     if aval.dtype.itemsize <= 4:
         return [(x, aval.dtype)]
     word = aval.update(dtype=np.dtype(np.uint32))
@@ -253,24 +248,13 @@ def _from_vector(x: Any, shape: Sequence[int], dtype: Any, order: Sequence[int],
 
 
 def _sorted_by_counting(module: Any, x: Any, aval: Any, dimension: int) -> Any:
+    """Integers in increasing order."""
     order, back = _last(aval.shape, dimension)
-    keys, out = _unsigned(x, aval, merge_zeros=False)
+    keys, out = _unsigned(x, aval)
     n = aval.shape[dimension]
     keys = sorted_words(module, _as_vector(keys, aval.shape, out.dtype, order), out.dtype, aval.size // n, n)
-    return _from_unsigned(_from_vector(keys, aval.shape, out.dtype, order, back), aval)
-
-
-def _from_unsigned(keys: Any, aval: Any) -> Any:
-    """The inverse of :func:`_unsigned`."""
-    if category(aval.dtype) == UNSIGNED:
-        return keys
-    unsigned = np.dtype(f"uint{8 * aval.dtype.itemsize}")
-    if category(aval.dtype) == BOOL:
-        return hlo.convert(hlo.and_(keys, hlo.full(1, aval.shape, unsigned)), aval)
-    signed = aval.update(dtype=np.dtype(_INTEGER_OF[aval.dtype.itemsize]))
-    top = hlo.full(1 << (8 * unsigned.itemsize - 1), aval.shape, unsigned)
-    keys = hlo.bitcast_convert(hlo.xor(keys, top), signed)
-    return hlo.bitcast_convert(_flip(keys, signed), aval) if category(aval.dtype) == FLOAT else keys
+    keys = _from_vector(keys, aval.shape, out.dtype, order, back)
+    return keys if out is aval else hlo.bitcast_convert(hlo.xor(keys, _top_bits(out)), aval)
 
 
 def _sorted_together(ctx: Any, xs: Sequence[Any], dimension: int, num_keys: int) -> list[Any]:
@@ -281,7 +265,7 @@ def _sorted_together(ctx: Any, xs: Sequence[Any], dimension: int, num_keys: int)
     if len(xs) == 2 and len(words) == 1 and category(avals[0].dtype) != FLOAT and _is_word(avals[1].dtype):
         # Which of the two is not used, XLA drops.
         carried = _in_order(module, *words[0], hlo.bitcast_convert(xs[1], ShapedArray(shape, _WORD)), shape, dimension)
-        return [_sorted_by_counting(module, xs[0], avals[0], dimension), hlo.bitcast_convert(carried, avals[1])]
+        return [_sorted_alone(ctx, xs[0], avals[0], dimension), hlo.bitcast_convert(carried, avals[1])]
     places = _places_by_counting(module, words, shape, dimension)
     return [places if a.dtype == _PLACE and _counts_up(x, dimension) else gather_along(x, places, a, dimension)
             for x, a in zip(xs, avals, strict=True)]
