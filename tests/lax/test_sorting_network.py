@@ -8,7 +8,7 @@ import pytest
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax._base.config import cpu_sorting_networks, enable_x64
+from jax._base.config import cpu_radix_sort, cpu_sorting_networks, enable_x64
 from jax.lax import _network
 from tests.lax.sorts import assert_same_bits, check_axis, check_derivatives_and_batches, check_loops_and_branches, numbers
 
@@ -21,17 +21,16 @@ def networks(monkeypatch):
     """All rows of at least two elements are sorted by networks."""
     monkeypatch.setattr(_network, "LEAST_ROWS", 1)
     monkeypatch.setattr(_network, "LEAST_SIZE", 1)
-    monkeypatch.setattr(_network, "_MOST_STEPS", 10**6)
-    monkeypatch.setattr(_network, "_NARROW", 10**6)
+    monkeypatch.setattr(_network, "_MOST", dict.fromkeys((1, 2, 4, 8), 10**6))
 
 
 def assert_same(f, *args):
     """The results of ``f`` by networks and without them are the same bits; its program has networks in one case only."""
     ours = jax.jit(lambda *args: f(*args))
-    assert "@sorting_steps" in ours.lower(*args).as_text()
+    assert "@sorting_network" in ours.lower(*args).as_text()
     with cpu_sorting_networks(False):
         others = jax.jit(lambda *args: f(*args))
-        assert "@sorting_steps" not in others.lower(*args).as_text()
+        assert "@sorting_network" not in others.lower(*args).as_text()
         expected = others(*args)
     assert_same_bits(ours(*args), expected)
 
@@ -62,13 +61,36 @@ def test_every_axis(networks, shape, axis):
     check_axis(shape, axis)
 
 
-@pytest.mark.parametrize("columns", [64, 95, 96, 97, 128, 200, 1000])
-def test_blocks_of_columns(networks, monkeypatch, columns):
-    monkeypatch.setattr(_network, "LEAST_ROWS", 64)
-    monkeypatch.setattr(_network, "_CACHED", 1)  # so blocks are of 64 columns
-    x = numbers("float32", (13, columns), seed=columns)
-    assert_same(lambda x: lax.sort(x, 0), x)
-    assert_same(lambda x: lax.sort(x), np.ascontiguousarray(x.T))
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "int64"])
+@pytest.mark.parametrize("rows", [1, 47, 48, 63, 64, 65, 96, 127, 128, 130, 200])
+def test_blocks_of_rows(networks, rows, dtype):
+    x = numbers(dtype, (rows, 13), seed=rows)
+    with enable_x64(dtype == "int64"):
+        assert_same(lambda x: (lax.sort(x), lax.sort(x.T, 0)), x)
+        assert_same(lambda x: lax.sort(x, 1), np.broadcast_to(x.T, (3, 13, rows)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "int64"])
+@pytest.mark.parametrize("n", [128, 192, 512])
+def test_rows_of_many_cache_lines(networks, n, dtype):
+    x = numbers(dtype, (70, n), seed=n)
+    with enable_x64(dtype == "int64"):
+        assert_same(lambda x: (lax.sort(x), lax.sort(x.T, 0)), x)
+
+
+PLACES = [*((dtype, *shape) for dtype in DTYPES if "64" not in dtype for shape in ((3, 40), (70, 64))),
+          *((dtype, 1, n) for dtype in ("uint8", "int16") for n in (1 << 16, (1 << 16) + 1))]
+
+
+@pytest.mark.parametrize("dtype, rows, n", PLACES)
+def test_places(networks, dtype, rows, n):
+    """Keys of up to 16 bits are packed with places of up to 16 bits."""
+    x = numbers(dtype, (rows, n), seed=n)
+    order = np.asarray(jax.jit(lambda x: jnp.argsort(x))(x))
+    if np.dtype(x.dtype).kind in "biu":
+        np.testing.assert_array_equal(order, np.argsort(x, kind="stable"))
+    with cpu_sorting_networks(False), cpu_radix_sort(False):
+        np.testing.assert_array_equal(order, jax.jit(lambda x: jnp.argsort(x))(x))
 
 
 @pytest.mark.quick
@@ -76,22 +98,23 @@ def test_blocks_of_columns(networks, monkeypatch, columns):
 def test_sizes_that_are_used(shape, axis):
     x = numbers("float32", shape)
     assert_same(lambda x: jnp.sort(x, axis=axis), x)
-    if shape[axis] < 256:
-        assert_same(lambda x: jnp.argsort(x, axis=axis), x)
-        assert_same(lambda x: lax.sort((x, x * 2), axis), x)
+    assert_same(lambda x: jnp.argsort(x, axis=axis), x)
+    assert_same(lambda x: lax.sort((x, x * 2), axis), x)
 
 
 @pytest.mark.quick
 def test_other_programs():
     def program(x, **kw):
         return jax.jit(lambda x: jnp.sort(x), **kw).lower(x).as_text()
-    assert "@sorting_steps" not in program(np.zeros((100, 100), np.float32))  # small
-    assert "@sorting_steps" not in program(np.zeros((10, 10000), np.float32))  # few rows
-    assert "@radix_" in program(np.zeros((100, 1100), np.float32))  # 948 elements to fill up
-    assert "@sorting_steps" in program(np.zeros((100, 1000), np.float32))
+    assert "@sorting_network" not in program(np.zeros((100, 100), np.float32))  # small
+    assert "@sorting_network" not in program(np.zeros((10, 10000), np.float32))  # few rows
+    assert "@radix_" in program(np.zeros((100, 9000), np.float32))  # long rows
+    assert "@sorting_network" in program(np.zeros((100, 8000), np.float32))
+    places = jax.jit(lambda x: jnp.argsort(x)).lower(np.zeros((100, 3000), np.float32)).as_text()
+    assert "@radix_" in places and "@sorting_network" not in places
     assert "stablehlo.sort" in program(np.zeros((1000, 100), np.complex64))
     exported = jax.export.export(jax.jit(lambda x: jnp.sort(x)))(np.zeros((1000, 100), np.float32)).mlir_module()
-    assert "stablehlo.sort" in exported and "@sorting_steps" not in exported
+    assert "stablehlo.sort" in exported and "@sorting_network" not in exported
 
 
 def test_no_rows_and_no_columns(networks):
@@ -108,7 +131,7 @@ x = np.random.default_rng(0).integers(0, 1000, (2000, 100)).astype(np.int32)
 mesh = jax.make_mesh((2,), ("x",))
 f = jax.jit(lambda x: jnp.sort(x))
 placed = jax.device_put(x, NamedSharding(mesh, PartitionSpec("x")))
-assert "@sorting_steps" not in f.lower(placed).as_text()
+assert "@sorting_network" not in f.lower(placed).as_text()
 np.testing.assert_array_equal(f(placed), np.sort(x))
 np.testing.assert_array_equal(jax.pmap(lambda x: jnp.sort(x))(x.reshape(2, 1000, 100)).reshape(2000, 100), np.sort(x))
 """, env={"JAX_NUM_CPU_DEVICES": "2"})

@@ -131,7 +131,7 @@ def _constant(value: int, dtype: Any) -> Any:
 
 
 def _halves(rows: int, n: int, operands: Sequence[Any], f: Callable[[int, list[Any]], Any]) -> Any:
-    """``f(rows, operands)`` for half of the rows at a time, in kernels that XLA runs beside each other."""
+    """``f(rows, operands)`` for half of the rows at a time, whose arrays fit caches better."""
     half = rows // 2
     parts = [f(end - begin, [hlo.slice(x, (begin * n,), (end * n,)) for x in operands])
              for begin, end in ((0, half), (half, rows))]

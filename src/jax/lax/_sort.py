@@ -111,11 +111,11 @@ def _sort_lower(ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: i
     return hlo.sort(xs, dimension, functools.partial(_comes_before, keys), is_stable)
 
 
-# On CPUs floats are mapped to integers in the same order. Long rows of these are sorted by counting (``_radix``), together
-# with their places if there are other operands, which are then gathered. Many rows of some hundred integers are sorted by
-# networks of comparisons (``_network``). What is left, XLA sorts: integers by plain "less than" natively; every other
-# comparison is a call of compiled code, five to ten times slower. A 32-bit key is packed together with its place into one
-# 64-bit integer, which makes the sort stable as well.
+# On CPUs floats are mapped to integers in the same order. Long rows of these are sorted by counting (``_radix``),
+# together with their places if there are other operands, which are then gathered. Many rows of up to some thousand
+# integers are sorted by networks of comparisons (``_network``). What is left, XLA sorts: integers by plain "less than"
+# natively; every other comparison is a call of compiled code, five to ten times slower. A key of up to 32 bits is packed
+# together with its place into one integer, which makes the sort stable as well.
 
 _INTEGER_OF = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
@@ -154,13 +154,13 @@ def _sort_lower_cpu(ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_key
     n = key.shape[dimension]
     if len(xs) == 1 and _packs(key.dtype) and dims.is_static(n) and n < 2**31:
         return list(xs) if n <= 1 or dims.is_zero(key.size) else [_sorted_alone(ctx, xs[0], key, dimension)]
-    if all(_counts(ctx, a, dimension) for a in avals[:num_keys]):
-        return _sorted_together(ctx, xs, dimension, num_keys)
-    if not dims.is_static(n) or num_keys > 1 or not _packs(key.dtype) or n >= 2**31:
-        return _sort_lower(ctx, *xs, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
-    if n <= 1 or dims.is_zero(key.size):
+    packs = num_keys == 1 and dims.is_static(n) and _packs(key.dtype) and key.dtype.itemsize <= 4 and n < 2**31
+    if packs and (n <= 1 or dims.is_zero(key.size)):
         return list(xs)
-    if key.dtype.itemsize > 4:
+    by_network = packs and n <= _MOST_PACKED and _has_network(ctx, _packed_type(key, dimension), dimension)
+    if not by_network and all(_counts(ctx, a, dimension) for a in avals[:num_keys]):
+        return _sorted_together(ctx, xs, dimension, num_keys)
+    if not packs:
         return _sort_lower(ctx, *xs, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
     keys, aval = _ordered_integers(xs[0], key, merge_zeros=True)
     places = places_in_order(ctx, keys, aval, dimension)
@@ -177,11 +177,15 @@ def _sorted_alone(ctx: Any, x: Any, aval: Any, dimension: int) -> Any:
 
 def _sorted_integers(ctx: Any, x: Any, aval: Any, dimension: int) -> Any:
     """Integers in increasing order: by a network, by counting, or by XLA."""
-    if cpu_sorting_networks.value and not is_spread(ctx.module_context) and _network.fits(aval, dimension):
+    if _has_network(ctx, aval, dimension):
         return _network.sort(ctx.module_context, x, aval, dimension)
     if _counts(ctx, aval, dimension):
         return _sorted_by_counting(ctx.module_context, x, aval, dimension)
     return hlo.sort([x], dimension, _less, False)[0]
+
+
+def _has_network(ctx: Any, aval: Any, dimension: int) -> bool:
+    return cpu_sorting_networks.value and not is_spread(ctx.module_context) and _network.fits(aval, dimension)
 
 
 def _packs(dtype: Any) -> bool:
@@ -195,6 +199,7 @@ def _packs(dtype: Any) -> bool:
 
 # Shorter rows are sorted as fast by comparing, and programs with such sorts compile faster.
 LEAST_LENGTH, LEAST_SIZE = 256, 1 << 16
+_MOST_PACKED = 2048  # longer rows are sorted faster by counting than keys and places by a network
 
 
 def _counts(ctx: Any, aval: Any, dimension: int) -> bool:
@@ -312,11 +317,19 @@ def _in_order(module: Any, words: Any, dtype: Any, values: Any, shape: Sequence[
 
 def places_in_order(ctx: Any, keys: Any, aval: Any, dimension: int) -> Any:
     """The places (int32) of integer ``keys`` of up to 32 bits in increasing order, equal ones in their own order."""
-    wide = aval.update(dtype=np.dtype(np.uint64 if category(aval.dtype) == UNSIGNED else np.int64))
-    shift = hlo.full(32, aval.shape, wide.dtype)
+    wide = _packed_type(aval, dimension)
+    half = 4 * wide.dtype.itemsize
+    shift = hlo.full(half, aval.shape, wide.dtype)
     packed = hlo.or_(hlo.shift_left(hlo.convert(keys, wide), shift), hlo.iota(wide, dimension))
     packed = _sorted_integers(ctx, packed, wide, dimension)
-    return hlo.convert(packed, aval.update(dtype=np.dtype(np.int32)))  # the lower half
+    places = hlo.convert(packed, aval.update(dtype=_PLACE))
+    return places if half == 32 else hlo.and_(places, hlo.full((1 << half) - 1, aval.shape, _PLACE))
+
+
+def _packed_type(aval: Any, dimension: int) -> Any:
+    """The type of integers of which one half is a key of type ``aval`` and the other its place."""
+    half = 2 if aval.dtype.itemsize <= 2 and aval.shape[dimension] <= 1 << 16 else 4
+    return aval.update(dtype=np.dtype(f"{'u' if category(aval.dtype) == UNSIGNED else ''}int{16 * half}"))
 
 
 def gather_along(x: Any, places: Any, aval: Any, dimension: int) -> Any:
