@@ -78,6 +78,13 @@ def test_rows_of_many_cache_lines(networks, n, dtype):
         assert_same(lambda x: (lax.sort(x), lax.sort(x.T, 0)), x)
 
 
+@pytest.mark.parametrize("shape", [(64, 1025), (1025, 64), (64, 3000), (65, 3000), (2, 3000, 64), (128, 1536), (64, 2)])
+def test_few_blocks_of_long_rows(networks, shape):
+    x = numbers("int32", shape)
+    assert_same(lambda x: lax.sort(x), x)
+    assert_same(lambda x: lax.sort(x, len(shape) - 2), x)
+
+
 PLACES = [*((dtype, *shape) for dtype in DTYPES if "64" not in dtype for shape in ((3, 40), (70, 64))),
           *((dtype, 1, n) for dtype in ("uint8", "int16") for n in (1 << 16, (1 << 16) + 1))]
 

@@ -111,16 +111,29 @@ def _in_blocks(module: ModuleContext, x: Any, aval: ShapedArray, n: int, count: 
     # One row more stands for all that are missing. Lines are added so that rows at distances of powers of two do not meet.
     apart = width + (_LINE // dtype.itemsize if width * dtype.itemsize % (2 * _LINE) == 0 else 0)
 
-    def fill(args: Any) -> list[Any]:
+    padded = aval.update(shape=(n + 1, apart))
+    largest = dtypes.iinfo(dtype).max
+
+    def work_rows() -> Any:
+        return hlo.full(0, (4, width), dtype)
+
+    def only_block(args: Any) -> list[Any]:
+        return [_sorted_block(args[0], work_rows(), n, width)[0]]
+
+    def all_blocks(args: Any) -> list[Any]:
         def step(i: Any, _: int, x: Any, block: Any, four: Any) -> list[Any]:
             block = hlo.dynamic_update_slice(block, take(x, i), [index(0), index(0)])
             block, four = _sorted_block(block, four, n, width)
             return [put(x, hlo.slice(block, (0, 0), (n, width)), i), block, four]
 
-        block = hlo.full(dtypes.iinfo(dtype).max, (n + 1, apart), dtype)
-        return [loop(count, [args[0], block, hlo.full(0, (4, width), dtype)], step, unroll=1)[0]]
+        return [loop(count, [args[0], hlo.full(largest, padded.shape, dtype), work_rows()], step, unroll=1)[0]]
 
-    return call_kernel(module, ("sorting_network", aval, n, count), [x], [aval], fill)[0]
+    if count > 1:
+        return call_kernel(module, ("sorting_network", aval, n, count), [x], [aval], all_blocks)[0]
+    # XLA cannot compile a kernel that ends with an operation which it would compute in several threads elsewhere.
+    block = hlo.pad(take(x, index(0)), hlo.scalar_constant(largest, dtype), (0, 0), (1, apart - width), (0, 0))
+    block = call_kernel(module, ("sorting_network", padded), [block], [padded], only_block)[0]
+    return put(x, hlo.slice(block, (0, 0), (n, width)), index(0))
 
 
 class _Pass(NamedTuple):
