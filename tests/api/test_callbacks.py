@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import io
 import threading
 
@@ -293,6 +294,29 @@ def test_breakpoint_hands_its_token_on_and_quits():
     g = jax.jit(lambda x: jax.debug.breakpoint(token=x, stdin=io.StringIO("q\n"), stdout=io.StringIO()))
     with pytest.raises(RuntimeError, match="stopped in jax.debug.breakpoint"):
         g(1.0).block_until_ready()
+
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+def test_breakpoint_among_variables_that_contain_themselves():
+    stdout = io.StringIO()
+
+    def fun(x):
+        cycle = [x]
+        cycle.append({"again": cycle})
+        nested = shared = {"x": x}
+        for _ in range(2000):
+            nested = (nested,)
+        twice, mixed, pair = [shared, shared], {1: x, "a": x}, Pair(x, [x])
+        commands = "".join(f"p {what}\n" for what in ("twice", "len(cycle)", "len(mixed)", "pair")) + "c\n"
+        jax.debug.breakpoint(stdin=io.StringIO(commands), stdout=stdout, num_frames=1)
+        return len(twice) + len(mixed) + len(nested) + len(pair) + x
+
+    assert float(jax.jit(fun)(1.0)) == 8.0
+    jax.effects_barrier()
+    text = stdout.getvalue()
+    assert text.count("1.") >= 4 and "2" in text and "Error" not in text and "Traced" not in text
 
 
 def test_where_arrays_are(capsys):

@@ -18,7 +18,7 @@ from jax._callbacks.function import HostFunction, result_types, split_arguments
 from jax._callbacks.pure import pure_callback_p
 from jax._language.avals import typeof
 from jax._language.trace import Tracer
-from jax.tree_util import is_tree_node, tree_flatten, tree_map, tree_unflatten
+from jax.tree_util import default_registry, tree_map, tree_unflatten
 
 
 @api_boundary
@@ -104,18 +104,43 @@ class _Opaque:
 
 def _presentable(value: Any) -> Any:
     """A variable as what may be passed to the debugger: trees that contain traced values as they are, others opaque."""
-    if not isinstance(value, Tracer) and not is_tree_node(type(value)):
-        return _Opaque(value)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about other people's variables
-            leaves, _ = tree_flatten(value)
-    except (TypeError, ValueError):
-        return _Opaque(value)
-    tracers = [x for x in leaves if isinstance(x, Tracer)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about other people's variables
+        tracers = _tracers_in(value)
     if not tracers:
         return _Opaque(value)
     return _Opaque(repr(value)) if any(x._trace.is_finished() for x in tracers) else value
+
+
+_DEEPEST, _LARGEST = 100, 100_000  # levels and nodes of trees that are looked into
+
+
+def _tracers_in(tree: Any) -> list[Tracer]:
+    """The traced values in a tree; none if it contains itself, is very large, or cannot be taken apart."""
+    tracers: list[Tracer] = []
+    inside: set[int] = set()  # the nodes on the way to the present one
+    left: list[tuple[Any, bool]] = [(tree, False)]
+    seen = 0
+    while left:
+        node, is_done = left.pop()
+        if is_done:
+            inside.discard(id(node))
+        elif isinstance(node, Tracer):
+            tracers.append(node)
+        else:
+            try:
+                found = default_registry.flatten_one_level(node)
+                children = [] if found is None else list(found[0])
+            except Exception:  # noqa: BLE001 whatever functions of other people raise
+                return []
+            if not children:
+                continue
+            seen += len(children)
+            if id(node) in inside or len(inside) >= _DEEPEST or seen > _LARGEST:
+                return []
+            inside.add(id(node))
+            left += [(node, True), *((child, False) for child in children)]
+    return tracers
 
 
 class _Session(cmd.Cmd):
