@@ -216,6 +216,8 @@ def _clear(wrapped: Any, fun: Any, place: Any) -> None:
 def _call(fun: Any, options: Options, args: Any, kwargs: Any) -> Any:
     if config.disable_jit.value:
         return fun(*args, **kwargs), None, True
+    if config.compilation_cache_dir.value and is_bottom():
+        backends.default_device()  # so that programs can be loaded while they are traced
     call = prepare(fun, options, args, kwargs)
     params = jit_params(call, options)
     if not is_bottom() or any(isinstance(x, Tracer) for x in call.operands):

@@ -19,7 +19,7 @@ from jax._language.axes import axis_env
 from jax._language.jaxpr import ClosedJaxpr, DebugInfo
 from jax._language.refs import Ref, check_aliasing, use
 from jax._language.staging import trace_to_jaxpr
-from jax._language.trace import Tracer
+from jax._language.trace import Tracer, is_bottom
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 
 
@@ -96,6 +96,9 @@ def trace_cached(fun: Any, in_tree: Any, avals: tuple[Any, ...], static: Static,
     """The jaxpr of a call, the enclosing tracers it closes over (its leading arguments), and the output's tree."""
     if config.no_tracing.value:
         cache_misses.refuse(trace_cached, fun, in_tree, avals, static, env, inline)
+    if config.compilation_cache_dir.value and is_bottom():
+        from jax._runtime import prefetch  # only where programs are stored
+        prefetch.begin(getattr(fun, "__name__", "<unnamed function>"), avals)
     begin = time.perf_counter()
     target = StaticFun(fun, static) if static.args or static.kwargs else fun
     flat = FlatFun(target, in_tree)

@@ -27,7 +27,7 @@ from .cache_key import key_of, key_parts
 
 logger = logging.getLogger("jax.cache")
 _FORMAT = b"fleetjax executable 1\n"
-_SUFFIX = ".executable"
+SUFFIX = ".executable"
 _TEMPORARY = ".unfinished-"
 _ABANDONED = 3600.0  # seconds after which nobody is still writing a temporary file
 _SHARE = 0.1  # of the time of compiling may go into listing a directory whose size is limited
@@ -42,21 +42,21 @@ class DamagedEntry(Exception):
 class Entry:
     """The place of one program in the cache, whether or not anything is there."""
 
-    __slots__ = ("directory", "name", "parts", "path", "key")
+    __slots__ = ("directory", "name", "parts", "path", "key", "arguments")
 
     def __init__(self, directory: str, name: str, parts: dict[str, str]) -> None:
         self.directory = directory
         self.name = name
         self.parts = parts
         self.key = key_of(parts)
-        self.path = os.path.join(directory, f"{_file_name(name)}-{self.key}{_SUFFIX}")
+        self.arguments = ""  # what the function was traced for, where that is known
+        self.path = os.path.join(directory, f"{file_name(name)}-{self.key}{SUFFIX}")
 
-    def load(self, devices: Sequence[Any]) -> Any:
-        """The stored executable, loaded on ``devices``, or None."""
+    def load(self, devices: Sequence[Any], loading: Any = None) -> Any:
+        """The stored executable, loaded on ``devices``, or None. ``loading`` may have begun to do so (``prefetch``)."""
         begin = time.perf_counter()
         try:
-            header, data = _read(self.path)
-            loaded = devices[0].client.deserialize_executable(data, xla.DeviceList(tuple(devices)), None)
+            header, loaded = read_executable(self.path, devices) if loading is None else loading.result()
         except FileNotFoundError:
             if told():
                 _log("persistent cache: %s is not in it: %s", self.name, self._why_missing())
@@ -73,7 +73,8 @@ class Entry:
         if config.compilation_cache_expect_pgle.value and not header.get("profiled"):
             source.warn(f"{self.name} was found in the persistent cache, compiled without a profile "
                         "(jax_compilation_cache_expect_pgle)")
-        _log("persistent cache: %s found (%s); compiling it took %.2f s", self.name, self.key[:16], header["seconds"])
+        _log("persistent cache: %s found (%s%s); compiling it took %.2f s", self.name, self.key[:16],
+             "" if loading is None else ", loaded while it was traced", header["seconds"])
         taken = time.perf_counter() - begin
         monitoring.record_event("/jax/compilation_cache/cache_hits")
         monitoring.record_event_duration_secs("/jax/compilation_cache/cache_retrieval_time_sec", taken)
@@ -89,7 +90,7 @@ class Entry:
             return
         try:
             data = _pack(loaded.serialize(), {"name": self.name, "seconds": seconds, "profiled": profiled,
-                                              "parts": self.parts})
+                                              "arguments": self.arguments, "parts": self.parts})
             smallest = config.persistent_cache_min_entry_size_bytes.value
             most = config.compilation_cache_max_size.value
             if len(data) < smallest:
@@ -121,7 +122,7 @@ class Entry:
         best: list[str] | None = None
         for path in _entries_named(self.directory, self.name):
             try:
-                had = _read_header(path)[0]["parts"]
+                had = read_header(path)[0]["parts"]
             except (DamagedEntry, OSError, KeyError):
                 continue
             changed = [f"{part} differs" if len(now) == 64 else f"{part} was {had.get(part)!r} and is {now!r}"
@@ -175,7 +176,7 @@ def _complain(message: str, error: Exception, once: str = "") -> None:
 
 # --- files ----------------------------------------------------------------------------------------------------------
 
-def _file_name(name: str) -> str:
+def file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[:80].strip("_") or "program"
 
 
@@ -185,7 +186,7 @@ def _pack(data: bytes, header: dict[str, Any]) -> bytes:
     return _FORMAT + json.dumps(header).encode() + b"\n" + packed
 
 
-def _read_header(path: str) -> tuple[dict[str, Any], int]:
+def read_header(path: str) -> tuple[dict[str, Any], int]:
     """The description of an entry, and where its content begins."""
     with open(path, "rb") as file:
         first, line = file.readline(len(_FORMAT)), file.readline()
@@ -201,7 +202,7 @@ def _read_header(path: str) -> tuple[dict[str, Any], int]:
 
 
 def _read(path: str) -> tuple[dict[str, Any], bytes]:
-    header, begin = _read_header(path)
+    header, begin = read_header(path)
     with open(path, "rb") as file:
         file.seek(begin)
         packed = file.read()
@@ -213,6 +214,12 @@ def _read(path: str) -> tuple[dict[str, Any], bytes]:
         return header, zlib.decompress(packed)
     except zlib.error as error:
         raise DamagedEntry(str(error)) from None
+
+
+def read_executable(path: str, devices: Sequence[Any]) -> tuple[dict[str, Any], Any]:
+    """The description of an entry and its executable, loaded on ``devices``."""
+    header, data = _read(path)
+    return header, devices[0].client.deserialize_executable(data, xla.DeviceList(tuple(devices)), None)
 
 
 def _write(directory: str, path: str, data: bytes) -> None:
@@ -238,12 +245,12 @@ def _remove(path: str) -> bool:
 
 
 def _entries_named(directory: str, name: str) -> list[str]:
-    prefix = f"{_file_name(name)}-"
+    prefix = f"{file_name(name)}-"
     try:
-        found = [e for e in os.scandir(directory) if e.name.startswith(prefix) and e.name.endswith(_SUFFIX)]
+        found = [e for e in os.scandir(directory) if e.name.startswith(prefix) and e.name.endswith(SUFFIX)]
     except OSError:
         return []
-    return [e.path for e in found if len(e.name) == len(prefix) + 64 + len(_SUFFIX)][:_LISTED]
+    return [e.path for e in found if len(e.name) == len(prefix) + 64 + len(SUFFIX)][:_LISTED]
 
 
 _listings: dict[str, tuple[float, float]] = {}  # by directory: seconds of the last listing, of compiling since then
@@ -273,7 +280,7 @@ def evict(directory: str, most: int) -> list[str]:
                 info = item.stat()
             except FileNotFoundError:
                 continue
-            if item.name.endswith(_SUFFIX):
+            if item.name.endswith(SUFFIX):
                 found.append((info.st_mtime_ns, item.path, info.st_size))
             elif item.name.startswith(_TEMPORARY) and info.st_mtime < time.time() - _ABANDONED:
                 _remove(item.path)

@@ -25,10 +25,17 @@ _WRITTEN_ASIDE = {
 
 def key_parts(module: Any, devices: Sequence[Any], options: Any) -> dict[str, str]:
     """Everything that a compiled program depends on, by name; long parts as hashes."""
-    client = devices[0].client
     return {
         "program": _digest(_module_bytes(module)),
         "compile options and XLA flags": _digest(_option_bytes(options)),
+        **environment_parts(devices),
+    }
+
+
+def environment_parts(devices: Sequence[Any]) -> dict[str, str]:
+    """The parts that do not depend on the program: what an executable was made by, and for which machine."""
+    client = devices[0].client
+    return {
         "jaxlib": jaxlib_version_string,
         "compiler": f"{client.platform} {client.platform_version}",
         "devices": _topology(client, devices),

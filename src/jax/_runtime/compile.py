@@ -140,7 +140,7 @@ def compile_module(module: Any, devices: Sequence[Any], *, num_replicas: int = 1
     if config.compilation_cache_dir.value:
         monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
         entry = _entry(module, devices, options, name, storable and not host_callbacks)
-        found = None if entry is None else entry.load(devices)
+        found = None if entry is None else entry.load(devices, _prefetch().take(entry, devices))
         if found is not None:
             if config.compilation_cache_check_contents.value:
                 _compare(found, backend_compile_and_load(
@@ -166,6 +166,11 @@ def compile_module(module: Any, devices: Sequence[Any], *, num_replicas: int = 1
 def _cache() -> Any:
     from . import cache  # hashing and compression load only where programs are stored
     return cache
+
+
+def _prefetch() -> Any:
+    from . import prefetch  # likewise
+    return prefetch
 
 
 def _entry(module: Any, devices: Sequence[Any], options: Any, name: str, storable: bool) -> Any:

@@ -18,7 +18,7 @@ import os
 import warnings
 
 from jax._base.config import config
-from jax._runtime import cache
+from jax._runtime import cache, prefetch
 
 
 def set_cache_dir(path: str | os.PathLike[str]) -> None:
@@ -44,6 +44,7 @@ def reset_cache() -> None:
     >>> compilation_cache.reset_cache()
     """
     cache.forget()
+    prefetch.forget()
 
 
 def initialize_cache(path: str | os.PathLike[str]) -> None:
