@@ -19,6 +19,7 @@ def main():
     rng = np.random.default_rng(0)
     x = rng.standard_normal(SIZE).astype(np.float32)
     rows, short = x.reshape(1000, 1000), x.reshape(10000, 100)
+    middle = x.reshape(4000, 250)
     small, wide, half = rng.integers(0, 1000, SIZE, dtype=np.int32), x.astype(np.float64), x.astype(np.float16)
     numbers = np.sort(x[:1000])
     key, legacy = jax.random.key(0), np.random.RandomState(0)
@@ -36,6 +37,7 @@ def main():
         "sort_rows": (jnp.sort, np.sort, rows),
         "sort_columns": (lambda a: jnp.sort(a, axis=0), lambda a: np.sort(a, axis=0), rows),
         "sort_short": (jnp.sort, np.sort, short),
+        "sort_middle": (jnp.sort, np.sort, middle),
         "argsort": (jnp.argsort, lambda a: np.argsort(a, kind="stable"), x),
         "argsort_rows": (jnp.argsort, lambda a: np.argsort(a, kind="stable"), rows),
         "argsort_short": (jnp.argsort, lambda a: np.argsort(a, kind="stable"), short),

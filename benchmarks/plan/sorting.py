@@ -10,7 +10,8 @@ GROUP = Group("sorting", "Sorting", "排序", (
         Measure("sort_float16", "jnp.sort, float16", 0.3, 2.0),
         Measure("sort_rows", "jnp.sort(rows)", 0.5, 2.0),
         Measure("sort_columns", "jnp.sort(rows, axis=0)", 0.5, 2.0),
-        Measure("sort_short", "jnp.sort(short)", 0.5),
+        Measure("sort_short", "jnp.sort(short)", 0.5, 2.0),
+        Measure("sort_middle", "jnp.sort(middle)", 0.5),
         Measure("argsort", "jnp.argsort(x)", 0.3, 2.0),
         Measure("argsort_rows", "jnp.argsort(rows)", 0.5, 2.0),
         Measure("argsort_short", "jnp.argsort(short)", 1.05, 2.0),
@@ -26,5 +27,5 @@ GROUP = Group("sorting", "Sorting", "排序", (
         Measure("permutation", "random.permutation(key, x)", 0.3, 2.0),
         Measure("choice", "random.choice(key, x, (n // 10,), replace=False)", 0.3, 2.0),
     ), rounds=3),
-), note="x has n = 1,000,000 float32 elements, rows is 1000x1000, short is 10000x100, the table has 1000 elements.",
-   note_zh="x 有 n = 1,000,000 个 float32 元素，rows 为 1000x1000，short 为 10000x100，table 有 1000 个元素。")
+), note="x has n = 1,000,000 float32 elements, rows is 1000x1000, short is 10000x100, middle 4000x250, the table has 1000 elements.",
+   note_zh="x 有 n = 1,000,000 个 float32 元素，rows 为 1000x1000，short 为 10000x100，middle 为 4000x250，table 有 1000 个元素。")
