@@ -25,7 +25,7 @@ from jax.numpy._selection import nonzero
 from jax.numpy._shape import ravel, reshape
 from jax.numpy._ufuncs_arithmetic import remainder
 
-_Array = xla.Array
+_Array, _ArrayImpl = xla.Array, xla.ArrayImpl
 _get_trace = current_trace.get
 
 
@@ -53,9 +53,9 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     >>> jnp.take(jnp.array([10, 20, 30]), jnp.array([2, 0]))
     Array([30, 10], dtype=int32)
     """
-    if type(a) is type(indices) is xla.ArrayImpl and mode is None and fill_value is None and out is None and (
-            axis is None or type(axis) is int) and _get_trace() is bottom:
-        return _take_eagerly(axis, bool(unique_indices), bool(indices_are_sorted), a, indices)
+    if type(a) is type(indices) is _ArrayImpl and mode is fill_value is out is None and (
+            type(axis) is int or axis is None) and unique_indices is indices_are_sorted is False and _get_trace() is bottom:
+        return _take_eagerly(axis, a, indices)
     refuse_out("take", out)
     check_arraylike("take", a, indices)
     if mode == "raise":
@@ -82,9 +82,9 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     return elements(a, (*(slice(None),) * axis, indices), options)
 
 
-@compiled_call(0, 1, 2)
-def _take_eagerly(axis: Any, unique: bool, sorted_: bool, a: Any, indices: Any) -> Any:
-    return take(a, indices, axis, unique_indices=unique, indices_are_sorted=sorted_)
+@compiled_call(0)
+def _take_eagerly(axis: int | None, a: Any, indices: Any) -> Any:
+    return take(a, indices, axis)
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
