@@ -62,7 +62,7 @@ def test_every_axis(networks, shape, axis):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "int64"])
-@pytest.mark.parametrize("rows", [1, 47, 48, 63, 64, 65, 96, 127, 128, 130, 200])
+@pytest.mark.parametrize("rows", [1, 47, 48, 63, 64, 65, 96, 127, 128, 130, 200, 250, 256, 384, 500])
 def test_blocks_of_rows(networks, rows, dtype):
     x = numbers(dtype, (rows, 13), seed=rows)
     with enable_x64(dtype == "int64"):

@@ -11,6 +11,7 @@ XLA's own sort of integers, which goes through one row after the other, it takes
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from jax._lowering.types import ir_constant
 LEAST_ROWS = 64  # fewer fill no vectors
 LEAST_SIZE = 1 << 16  # programs that sort less are compiled faster with XLA's sort
 _MOST = {1: 2048, 2: 8192, 4: 8192, 8: 8192}  # elements of so many bytes; longer rows are counted faster (``_radix``)
+_EXCESS = 1.05  # times as many columns at most as if blocks were as narrow as they can be
 _LINE = 64  # bytes of a cache line
 _APART = 512  # bytes from which on rows at an even number of lines would meet in the same places of a cache
 
@@ -44,7 +46,7 @@ def sort(module: ModuleContext, x: Any, aval: ShapedArray, dimension: int) -> An
     """Integers ``x`` in increasing order along ``dimension``."""
     shape, n = aval.shape, aval.shape[dimension]
     after = dims.size_of(shape[dimension + 1:])
-    if after >= _width(aval.dtype):
+    if after >= _narrowest(aval.dtype):
         columns = aval.update(shape=(aval.size // (n * after), n, after))
         return hlo.reshape(_sorted_columns(module, hlo.reshape(x, columns), columns), aval)
     order = [*(d for d in range(aval.ndim) if d != dimension), dimension]
@@ -54,15 +56,24 @@ def sort(module: ModuleContext, x: Any, aval: ShapedArray, dimension: int) -> An
     return hlo.transpose(hlo.reshape(x, moved), aval, [order.index(d) for d in range(aval.ndim)])
 
 
-def _width(dtype: np.dtype[Any]) -> int:
-    """How many rows lie side by side. XLA writes shorter loops out before it could make vector instructions of them."""
+def _narrowest(dtype: np.dtype[Any]) -> int:
+    """How many rows lie side by side at least. XLA writes shorter loops out before they could become vector instructions."""
     return 48 if dtype.itemsize == 8 else 64
+
+
+def _width(dtype: np.dtype[Any], rows: int) -> int:
+    """How many of ``rows`` lie side by side: more have fewer indices to compute, if the last block is not much too large."""
+    narrowest = _narrowest(dtype)
+    for width in (2 * narrowest,) if dtype.itemsize == 8 else (4 * narrowest, 2 * narrowest):
+        if width <= rows and -(-rows // width) * width <= _EXCESS * (-(-rows // narrowest) * narrowest):
+            return width
+    return narrowest
 
 
 def _sorted_columns(module: ModuleContext, x: Any, aval: ShapedArray) -> Any:
     """``x`` of shape (p, n, c) in order along the second axis."""
     p, n, c = aval.shape
-    width = _width(aval.dtype)
+    width = _width(aval.dtype, c)
     part = aval.update(shape=(1, n, width))
     beside = -(-c // width)
 
@@ -76,13 +87,13 @@ def _sorted_columns(module: ModuleContext, x: Any, aval: ShapedArray) -> Any:
     def put(x: Any, block: Any, i: Any) -> Any:
         return hlo.dynamic_update_slice(x, hlo.reshape(block, part), start(i))
 
-    return _in_blocks(module, x, aval, n, p * beside, take, put)
+    return _in_blocks(module, x, aval, (n, width), p * beside, take, put)
 
 
 def _sorted_rows(module: ModuleContext, x: Any, aval: ShapedArray) -> Any:
     """``x`` of shape (r, n) in order along the second axis."""
     r, n = aval.shape
-    width = _width(aval.dtype)
+    width = _width(aval.dtype, r)
     missing = max(width - r, 0)
     apart = n * aval.dtype.itemsize
     between = _LINE // aval.dtype.itemsize if apart >= _APART and apart % (2 * _LINE) == 0 else 0
@@ -100,14 +111,14 @@ def _sorted_rows(module: ModuleContext, x: Any, aval: ShapedArray) -> Any:
     def put(x: Any, block: Any, i: Any) -> Any:
         return hlo.dynamic_update_slice(x, hlo.transpose(block, aval.update(shape=(width, n)), (1, 0)), start(i))
 
-    x = _in_blocks(module, x, wide, n, -(-r // width), take, put)
+    x = _in_blocks(module, x, wide, (n, width), -(-r // width), take, put)
     return hlo.slice(x, (0, 0), aval.shape)
 
 
-def _in_blocks(module: ModuleContext, x: Any, aval: ShapedArray, n: int, count: int, take: Callable[[Any, Any], Any],
-               put: Callable[[Any, Any, Any], Any]) -> Any:
-    """``x`` with its ``count`` blocks of ``n`` rows in order, of which ``take`` and ``put`` read and write one."""
-    dtype, width = aval.dtype, _width(aval.dtype)
+def _in_blocks(module: ModuleContext, x: Any, aval: ShapedArray, shape: tuple[int, int], count: int,
+               take: Callable[[Any, Any], Any], put: Callable[[Any, Any, Any], Any]) -> Any:
+    """``x`` with its ``count`` blocks of ``shape`` in order down their columns; ``take`` and ``put`` read and write one."""
+    dtype, (n, width) = aval.dtype, shape
     # One row more stands for all that are missing. Lines are added so that rows at distances of powers of two do not meet.
     apart = width + (_LINE // dtype.itemsize if width * dtype.itemsize % (2 * _LINE) == 0 else 0)
 
@@ -129,7 +140,7 @@ def _in_blocks(module: ModuleContext, x: Any, aval: ShapedArray, n: int, count: 
         return [loop(count, [args[0], hlo.full(largest, padded.shape, dtype), work_rows()], step, unroll=1)[0]]
 
     if count > 1:
-        return call_kernel(module, ("sorting_network", aval, n, count), [x], [aval], all_blocks)[0]
+        return call_kernel(module, ("sorting_network", aval, shape, count), [x], [aval], all_blocks)[0]
     # XLA cannot compile a kernel that ends with an operation which it would compute in several threads elsewhere.
     block = hlo.pad(take(x, index(0)), hlo.scalar_constant(largest, dtype), (0, 0), (1, apart - width), (0, 0))
     block = call_kernel(module, ("sorting_network", padded), [block], [padded], only_block)[0]
@@ -170,12 +181,12 @@ def _passes(n: int) -> list[_Pass]:
         tops = [1 << (mask.bit_length() - 1) for mask in (first, second)]  # the smaller element has bit 0 there
         low, high = (top - 1 for top in sorted(tops))
         other = first ^ second if first & tops[1] else first
-        count = sum(_without(_without(i, low), high) < n for i in range(n))
+        count = bisect_left(range(n), n, key=lambda i, low=low, high=high: _with_zero_bit(_with_zero_bit(i, low), high))
         passes.append(_Pass(first, second, low, high, other, 3 if second & tops[0] else 2, count))
     return passes
 
 
-def _without(i: Any, mask: Any) -> Any:
+def _with_zero_bit(i: Any, mask: Any) -> Any:
     """``i`` with a bit 0 inserted above the bits in ``mask``; numbers, or values of a program."""
     if isinstance(i, int):
         return i + (i & ~mask)
@@ -194,7 +205,8 @@ def _sorted_block(block: Any, four: Any, n: int, width: int) -> tuple[Any, Any]:
             return hlo.compare(i, this.count, "LT", "UNSIGNED")
 
         def step(i: Any, block: Any, four: Any) -> list[Any]:
-            return [plus(i, 1), *_compare_four(block, four, _without(_without(i, this.low), this.high), this, n, width)]
+            first = _with_zero_bit(_with_zero_bit(i, this.low), this.high)
+            return [plus(i, 1), *_compare_four(block, four, first, this, n, width)]
 
         return hlo.while_loop([index(0), block, four], some_left, step)[1:]
 
