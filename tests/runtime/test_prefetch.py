@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 
 import numpy as np
@@ -45,7 +46,7 @@ def test_a_program_is_loaded_while_it_is_traced(told):  # noqa: F811
     begun = []
 
     def fun(x):
-        begun.append(prefetch._loading["jit(scaled)"].name)
+        begun.append(prefetch._loading["jit(scaled)"]._thread.name)
         return jnp.sin(x) * 2.0
     fun.__name__ = "scaled"
     np.testing.assert_array_equal(jax.jit(fun)(X), expected)
@@ -174,6 +175,57 @@ def test_threads(told):  # noqa: F811
         np.testing.assert_array_equal(found[i], value)
 
 
+def test_threads_and_one_name():
+    before = sys.getswitchinterval()
+    functions = [program(float(i)) for i in range(3)]
+    for fun in functions:
+        jax.jit(fun)(X)
+    wrong = []
+
+    def work(seed):
+        for i in np.random.default_rng(seed).integers(0, 3, 30):
+            found = jax.jit(program(float(i)))(X)
+            if not np.allclose(found, np.sin(X) * i, rtol=1e-6):
+                wrong.append(i)
+
+    def guarded(seed):
+        try:
+            work(seed)
+        except Exception as error:  # noqa: BLE001 it is asserted below that there is none
+            wrong.append(error)
+
+    anew()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=guarded, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not wrong
+
+
+def test_threads_that_cannot_be_started(monkeypatch, told):  # noqa: F811
+    expected = np.asarray(jax.jit(program())(X))
+    anew()
+    told()
+
+    def start(self):
+        raise RuntimeError("can't start new thread")
+    monkeypatch.setattr(threading.Thread, "start", start)
+    np.testing.assert_array_equal(jax.jit(program())(X), expected)
+    text = told()
+    assert "jit(scaled) found" in text and MET not in text
+
+
+def test_stores_elsewhere_are_no_matter_of_tracing():
+    config.config.update("jax_compilation_cache_dir", "s3://bucket/programs")
+    config.config.update("jax_raise_persistent_cache_errors", True)
+    assert jax.jit(program()).lower(X).as_text()
+
+
 def test_without_a_cache_nothing_is_done(tmp_path):
     config.config.update("jax_compilation_cache_dir", None)
     before = dict(prefetch._arguments)
@@ -182,7 +234,7 @@ def test_without_a_cache_nothing_is_done(tmp_path):
 
 
 PROCESS = """
-import os
+import atexit, os, threading, time
 import numpy as np, jax, jax.numpy as jnp
 from jax._runtime import backend
 jax.config.update("jax_compilation_cache_dir", os.environ["FOLDER"])
@@ -201,6 +253,11 @@ if what == "run":
 elif what == "trace":
     chain.trace(x)
     print(backend.backends_are_initialized())
+elif what == "at exit":
+    atexit.register(lambda: print(float(chain(x).sum())))
+elif what == "in a thread that is left":
+    jnp.zeros(3) + 1
+    threading.Thread(target=lambda: (time.sleep(0.3), print(float(chain(x).sum())))).start()
 elif what == "trace and end":
     jnp.zeros(3) + 1
     chain.trace(x)
@@ -210,9 +267,10 @@ elif what == "trace and end":
 
 @pytest.mark.quick
 def test_processes(run_python, tmp_path):
-    first, second, traced, ended = [run_python(PROCESS, env={"FOLDER": str(tmp_path), "WHAT": what})
-                                    for what in ("run", "run", "trace", "trace and end")]
-    assert first.stdout == second.stdout
+    first, second, late, left, traced, ended = [
+        run_python(PROCESS, env={"FOLDER": str(tmp_path), "WHAT": what})
+        for what in ("run", "run", "at exit", "in a thread that is left", "trace", "trace and end")]
+    assert first.stdout == second.stdout == late.stdout == left.stdout
     assert MET in second.stderr and MET not in first.stderr
     assert traced.stdout.strip() == "False"
     assert ended.stdout.strip() == "ended"

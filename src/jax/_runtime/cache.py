@@ -140,12 +140,15 @@ def entry(module: Any, devices: Sequence[Any], options: Any, name: str) -> Entry
     return Entry(directory, name or "program", key_parts(module, devices, options))
 
 
-def directory_in_use() -> str | None:
-    """The directory of the cache, or None when the options name none or switch it off."""
+def directory_in_use(*, quietly: bool = False) -> str | None:
+    """The directory of the cache, or None when the options name none or switch it off. Says what is of no use, unless
+    ``quietly``."""
     directory = config.compilation_cache_dir.value
     if not directory or not config.enable_compilation_cache.value:
         return None
     if "://" in directory:
+        if quietly:
+            return None
         error = ValueError(f"jax_compilation_cache_dir={directory!r} is the address of a store elsewhere; this cache works "
                            "in directories. Mount the store, or choose a directory")
         _complain(str(error), error, once=directory)
@@ -194,7 +197,7 @@ def read_header(path: str) -> tuple[dict[str, Any], int]:
             raise DamagedEntry("it is not of this cache's format")
         try:
             header = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise DamagedEntry("its description is not readable") from None
         if not isinstance(header, dict):
             raise DamagedEntry("its description is not readable")

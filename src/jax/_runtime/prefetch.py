@@ -22,17 +22,18 @@ _READ = 8  # at most so many entries of one name are looked at
 _HELD = 4  # programs that are loaded and wait to be asked for
 
 
-class _Loading(threading.Thread):
-    """Loads one entry. It is no daemon: the process ends after XLA has finished with it."""
+class _Loading:
+    """Loads one entry, in a thread that is no daemon: the process ends after XLA has finished with it."""
 
     def __init__(self, path: str, devices: tuple[Any, ...]) -> None:
-        super().__init__(name="jax-prefetch")
         self.path = path
         self.devices = devices
         self._found: Any = None
         self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._load, name="jax-prefetch")
+        self._thread.start()
 
-    def run(self) -> None:
+    def _load(self) -> None:
         try:
             self._found = cache.read_executable(self.path, self.devices)
         except Exception as error:  # noqa: BLE001 it is raised again where the program is needed
@@ -40,13 +41,14 @@ class _Loading(threading.Thread):
 
     def result(self) -> tuple[dict[str, Any], Any]:
         """The entry's description and the executable; raises what reading it raised."""
-        self.join()
+        self._thread.join()
         if self._error is not None:
             raise self._error
         found, self._found = self._found, None
         return found
 
 
+_lock = threading.Lock()
 _arguments: dict[str, str] = {}  # by program: what its arguments were when it was traced last
 _loading: dict[str, _Loading] = {}  # by program
 _listings: dict[str, dict[str, list[str]]] = {}  # by directory, and then by the first part of their names: entries
@@ -54,28 +56,39 @@ _listings: dict[str, dict[str, list[str]]] = {}  # by directory, and then by the
 
 def begin(function: str, types: Sequence[Any]) -> None:
     """Begins to load what ``function`` on arguments of ``types`` will probably be compiled to, on the default device."""
-    directory = cache.directory_in_use()
+    directory = cache.directory_in_use(quietly=True)
     if directory is None or not backend.backends_are_initialized():
         return
     program = f"jit({function})"
-    arguments = _arguments[program] = hashlib.sha256("\n".join(map(str, types)).encode()).hexdigest()[:32]
-    _loading.pop(program, None)
+    arguments = hashlib.sha256("\n".join(map(str, types)).encode()).hexdigest()[:32]
+    try:
+        loading = _begun(directory, program, arguments)
+    except Exception:  # noqa: BLE001 such as no more threads: whatever it is, tracing goes on, and loading will say it
+        loading = None
+    with _lock:
+        _arguments[program] = arguments
+        _loading.pop(program, None)
+        if loading is not None:
+            while len(_loading) >= _HELD:
+                del _loading[next(iter(_loading))]
+            _loading[program] = loading
+
+
+def _begun(directory: str, program: str, arguments: str) -> _Loading | None:
+    """The loading of an entry, or None where there is none to guess."""
     candidates = _stored_before(directory).get(cache.file_name(program))
     if not candidates:
-        return
+        return None
     devices = (backend.default_device(),)
     path = _last_used(candidates, arguments, devices)
-    if path is not None:
-        while len(_loading) >= _HELD:
-            del _loading[next(iter(_loading))]
-        _loading[program] = loading = _Loading(path, devices)
-        loading.start()
+    return None if path is None else _Loading(path, devices)
 
 
 def take(entry: cache.Entry, devices: Sequence[Any]) -> _Loading | None:
     """What has been loading for ``entry``, if that was the one."""
-    entry.arguments = _arguments.get(entry.name, "")
-    loading = _loading.pop(entry.name, None)
+    with _lock:
+        entry.arguments = _arguments.get(entry.name, "")
+        loading = _loading.pop(entry.name, None)
     if loading is None or loading.path != entry.path or loading.devices != tuple(devices):
         return None
     return loading
@@ -83,11 +96,21 @@ def take(entry: cache.Entry, devices: Sequence[Any]) -> _Loading | None:
 
 def forget() -> None:
     """Drops what is loaded, and what is known of directories."""
-    for known in (_arguments, _loading, _listings):
-        known.clear()
+    with _lock:
+        for known in (_arguments, _loading, _listings):
+            known.clear()
+
+
+def _after_fork() -> None:
+    """In the child there are no threads, and one of them may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+    _loading.clear()
 
 
 backend.on_clear(forget)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _stored_before(directory: str) -> dict[str, list[str]]:
