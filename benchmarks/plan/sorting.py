@@ -27,5 +27,7 @@ GROUP = Group("sorting", "Sorting", "排序", (
         Measure("permutation", "random.permutation(key, x)", 0.3, 2.0),
         Measure("choice", "random.choice(key, x, (n // 10,), replace=False)", 0.3, 2.0),
     ), rounds=3),
-), note="x has n = 1,000,000 float32 elements, rows is 1000x1000, short is 10000x100, middle 4000x250, the table has 1000 elements.",
-   note_zh="x 有 n = 1,000,000 个 float32 元素，rows 为 1000x1000，short 为 10000x100，middle 为 4000x250，table 有 1000 个元素。")
+), note="x has n = 1,000,000 float32 elements, rows is 1000x1000, short is 10000x100, middle 4000x250, the table has 1000 "
+        "elements.",
+   note_zh="x 有 n = 1,000,000 个 float32 元素，rows 为 1000x1000，short 为 10000x100，middle 为 4000x250，"
+           "table 有 1000 个元素。")
