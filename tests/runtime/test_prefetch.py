@@ -226,7 +226,7 @@ def test_stores_elsewhere_are_no_matter_of_tracing():
     assert jax.jit(program()).lower(X).as_text()
 
 
-def test_without_a_cache_nothing_is_done(tmp_path):
+def test_without_a_cache_nothing_is_done():
     config.config.update("jax_compilation_cache_dir", None)
     before = dict(prefetch._arguments)
     jax.jit(program(name="without"))(X)

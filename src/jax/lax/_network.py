@@ -205,8 +205,8 @@ def _sorted_block(block: Any, four: Any, n: int, width: int) -> tuple[Any, Any]:
             return hlo.compare(i, this.count, "LT", "UNSIGNED")
 
         def step(i: Any, block: Any, four: Any) -> list[Any]:
-            first = _with_zero_bit(_with_zero_bit(i, this.low), this.high)
-            return [plus(i, 1), *_compare_four(block, four, first, this, n, width)]
+            lowest = _with_zero_bit(_with_zero_bit(i, this.low), this.high)
+            return [plus(i, 1), *_compare_four(block, four, lowest, this, n, width)]
 
         return hlo.while_loop([index(0), block, four], some_left, step)[1:]
 
@@ -215,11 +215,12 @@ def _sorted_block(block: Any, four: Any, n: int, width: int) -> tuple[Any, Any]:
 
 
 def _compare_four(block: Any, four: Any, i: Any, this: _Pass, n: int, width: int) -> list[Any]:
+    """The levels of ``this`` pass for the row ``i`` and the three that it is compared with."""
     def row(i: Any) -> list[Any]:
         return [hlo.minimum(i, index(n)), index(0)]
 
     def both(x: Any, a: list[Any], b: list[Any]) -> list[Any]:
-        pair = [hlo.dynamic_slice(x, at, (1, width)) for at in (a, b)]
+        pair = [hlo.dynamic_slice(x, start, (1, width)) for start in (a, b)]
         return [hlo.minimum(*pair), hlo.maximum(*pair)]
 
     beyond = hlo.xor(i, this.second)

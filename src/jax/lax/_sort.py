@@ -152,11 +152,12 @@ def _sort_lower_cpu(ctx: Any, *xs: Any, dimension: int, is_stable: bool, num_key
     avals = ctx.avals_in
     key = avals[0]
     n = key.shape[dimension]
-    if len(xs) == 1 and _packs(key.dtype) and dims.is_static(n) and n < 2**31:
-        return list(xs) if n <= 1 or dims.is_zero(key.size) else [_sorted_alone(ctx, xs[0], key, dimension)]
-    packs = num_keys == 1 and dims.is_static(n) and _packs(key.dtype) and key.dtype.itemsize <= 4 and n < 2**31
+    packs = num_keys == 1 and _packs(key.dtype) and dims.is_static(n) and n < 2**31
     if packs and (n <= 1 or dims.is_zero(key.size)):
         return list(xs)
+    if packs and len(xs) == 1:
+        return [_sorted_alone(ctx, xs[0], key, dimension)]
+    packs = packs and key.dtype.itemsize <= 4  # together with places
     by_network = packs and n <= _MOST_PACKED and _has_network(ctx, _packed_type(key, dimension), dimension)
     if not by_network and all(_counts(ctx, a, dimension) for a in avals[:num_keys]):
         return _sorted_together(ctx, xs, dimension, num_keys)
